@@ -1,0 +1,106 @@
+// Package config holds the numbers that describe an engine and a replay run.
+// It owns the value types, their defaults and their validation; it does not
+// read JSON, files or flags (host/native does) and knows no sentences: a
+// failed check is a Fault, which the host words.
+//
+// Source of the fields and rules: reference behaviour notes, engine §2.
+package config
+
+// Backend is the scheduler family an engine simulates.
+type Backend uint8
+
+// The backends of the reference.
+const (
+	VLLM Backend = iota
+	SGLang
+	TRTLLM
+)
+
+// Preemption chooses the victim when the KV pool is full.
+type Preemption uint8
+
+// LIFO preempts the most recently admitted request, FIFO the oldest.
+const (
+	LIFO Preemption = iota
+	FIFO
+)
+
+// Role says which part of a request a worker serves.
+type Role uint8
+
+// Worker roles; only Aggregated workers serve whole requests.
+const (
+	Aggregated Role = iota
+	Prefill
+	Decode
+)
+
+// TimingKind selects the source of pass durations.
+type TimingKind uint8
+
+// Polynomial is the reference's uncalibrated default, Fixed two constants.
+const (
+	Polynomial TimingKind = iota
+	Fixed
+)
+
+// Unbounded stands for a limit given as null: no limit at all.
+const Unbounded = int(1) << 62
+
+// Timing describes where pass durations come from. PrefillMs and DecodeMs are
+// used by Fixed only.
+type Timing struct {
+	Kind      TimingKind
+	PrefillMs float64
+	DecodeMs  float64
+}
+
+// Engine describes one rank of a simulated engine. Token counts are tokens,
+// block counts are blocks of BlockSize tokens.
+type Engine struct {
+	Backend              Backend
+	Role                 Role
+	NumGPUBlocks         int
+	BlockSize            int
+	MaxModelLen          int // 0: no limit
+	MaxNumSeqs           int // Unbounded: no limit
+	MaxNumBatchedTokens  int // Unbounded: no limit
+	EnablePrefixCaching  bool
+	EnableChunkedPrefill bool
+	Preemption           Preemption
+	SpeedupRatio         float64 // 0 means unscaled, as in the reference
+	DecodeSpeedupRatio   float64
+	EmitKVEvents         bool
+	EmitKVTokenIDs       bool
+	Timing               Timing
+
+	DPSize             int
+	TensorParallelSize int
+}
+
+// SLA bounds goodput; a negative bound is unset.
+type SLA struct {
+	TTFTMs float64
+	ITLMs  float64
+	E2EMs  float64
+}
+
+// Set reports whether any bound is set.
+func (s SLA) Set() bool { return s.TTFTMs >= 0 || s.ITLMs >= 0 || s.E2EMs >= 0 }
+
+// NoSLA is the SLA without bounds.
+var NoSLA = SLA{TTFTMs: -1, ITLMs: -1, E2EMs: -1}
+
+// Replay describes a whole run: identical aggregated workers behind a
+// round-robin router.
+type Replay struct {
+	Engine          Engine
+	NumWorkers      int
+	TraceBlockSize  int     // tokens per trace hash id
+	Concurrency     int     // 0: arrivals follow the trace; else the cap
+	ArrivalSpeedup  float64 // divides session starts and delays in trace mode
+	MaxSimTimeMs    float64 // negative: no cap
+	SLA             SLA
+	Parity          bool // end as the reference does where a request can never be served
+	CaptureRequests bool // keep per-request records
+}

@@ -1,0 +1,76 @@
+package replay
+
+import "github.com/dryserve/dryserve/core/stats"
+
+// Summary holds every number of a report that does not depend on the wall
+// clock. Formulas: replay notes §9.1.
+type Summary struct {
+	CommittedPrefillTokens int64
+	NumRequests            int64 // arrived
+	CompletedRequests      int64
+	RejectedRequests       int64
+	FailedRequests         int64
+	CancelledRequests      int64
+	UnfinishedRequests     int64
+	TotalInputTokens       int64
+	TotalOutputTokens      int64
+	DurationMs             float64
+
+	RequestThroughputRPS  float64
+	InputThroughputTokS   float64
+	OutputThroughputTokS  float64
+	TotalThroughputTokS   float64
+	PrefillWorkerSeconds  float64
+	DecodeWorkerSeconds   float64
+	PrefillGPUsPerWorker  int64
+	DecodeGPUsPerWorker   int64
+	GPUHours              float64
+	PrefixReusedRatio     float64
+	FirstAdmissionReused  float64
+	HasSLA                bool
+	GoodputCompleted      int64
+	GoodputRequestRPS     float64
+	GoodputOutputTokS     float64
+	NumTTFT, NumTPOT      int64
+	NumE2E                int64
+	TTFT, TTST, TPOT, ITL stats.Dist // ms
+	E2E                   stats.Dist // ms
+	PerUser               stats.Dist // tokens/s
+}
+
+// TerminalStatus is how a request ended.
+type TerminalStatus uint8
+
+// Terminal statuses in the reference's words.
+const (
+	Completed TerminalStatus = iota
+	Rejected
+	Canceled
+	Failed
+)
+
+// Admission is one entry of a record's admission history.
+type Admission struct {
+	AtMs   float64
+	Reused int32 // tokens
+}
+
+// Record is what is known of one request that reached a terminal, kept when
+// config.Replay.CaptureRequests is set. Times in ms; NaN is absent.
+type Record struct {
+	Turn            int32 // index into the workload's Turns
+	ArrivalMs       float64
+	FirstAdmitMs    float64
+	TerminalMs      float64
+	FirstTokenMs    float64
+	SecondTokenMs   float64
+	LastTokenMs     float64
+	InputLength     int32
+	RequestedOutput int32
+	OutputLength    int32
+	ReusedTokens    int32 // maximum over the admissions
+	Worker          int32
+	Status          TerminalStatus
+	AdmissionStart  int32 // into Admissions
+	AdmissionCount  int32
+}
