@@ -1,0 +1,259 @@
+package config
+
+import "math"
+
+// Limits of this implementation. The reference takes any 64-bit number; block,
+// token and worker handles here are 32 bits wide.
+const (
+	MaxGPUBlocks  = 1<<31 - 1
+	MaxBlockSize  = 1<<31 - 1
+	MaxWorkers    = 1 << 20
+	MaxRanks      = 1 << 20   // data-parallel ranks of one worker
+	MaxTensorSize = 1<<32 - 1 // GPUs of one rank
+	MaxTotalSlots = 1<<53 - 1 // NumGPUBlocks*BlockSize: exact as a float64
+)
+
+// Code says what is wrong with a field.
+type Code uint8
+
+// Valid is the zero Code. The other codes are named after the rule broken.
+const (
+	Valid            Code = iota
+	UnknownValue          // not one of the enumerators
+	NotPositive           // an integer below 1
+	Negative              // an integer below 0
+	BelowTwo              // vLLM and TensorRT-LLM blocks hold at least two tokens
+	TooLarge              // above the limit of this implementation
+	NotFinite             // NaN or infinite
+	NegativeFloat         // a float below 0
+	NotPositiveFloat      // a float at or below 0
+	NeedsChunking         // SGLang has no mode without chunked prefill
+	NeedsEvents           // token ids travel only inside KV events
+	NotAggregated         // a run of whole requests needs aggregated workers
+	Exclusive             // an end-to-end bound excludes the other bounds
+)
+
+// Field names a field of Engine or Replay.
+type Field uint8
+
+// The fields that can be at fault. None belongs to a valid configuration.
+const (
+	None Field = iota
+	FieldBackend
+	FieldRole
+	FieldNumGPUBlocks
+	FieldBlockSize
+	FieldTotalSlots // NumGPUBlocks times BlockSize
+	FieldMaxModelLen
+	FieldMaxNumSeqs
+	FieldMaxNumBatchedTokens
+	FieldEnableChunkedPrefill
+	FieldPreemption
+	FieldSpeedupRatio
+	FieldDecodeSpeedupRatio
+	FieldEmitKVTokenIDs
+	FieldTimingKind
+	FieldTimingPrefillMs
+	FieldTimingDecodeMs
+	FieldDPSize
+	FieldTensorParallelSize
+	FieldNumWorkers
+	FieldTraceBlockSize
+	FieldConcurrency
+	FieldArrivalSpeedup
+	FieldMaxSimTimeMs
+	FieldSLATTFTMs
+	FieldSLAITLMs
+	FieldSLAE2EMs
+)
+
+// Fault is the first rule that a configuration breaks; the zero value means
+// that it breaks none.
+type Fault struct {
+	Code  Code
+	Field Field
+}
+
+// OK reports whether nothing is wrong.
+func (f Fault) OK() bool { return f.Code == Valid }
+
+// Check returns the first fault in the reference's order of checks: counts,
+// block size, limits, speed-ups, chunking, events, timing, then the launch
+// fields. Enumerators come before all of them.
+//
+// Source: reference behaviour notes, engine §2.1 and §2.2.
+func (e Engine) Check() Fault {
+	if f := e.checkEnums(); !f.OK() {
+		return f
+	}
+	if f := e.checkCounts(); !f.OK() {
+		return f
+	}
+	if c := ratio(e.SpeedupRatio); c != Valid {
+		return Fault{c, FieldSpeedupRatio}
+	}
+	if c := ratio(e.DecodeSpeedupRatio); c != Valid {
+		return Fault{c, FieldDecodeSpeedupRatio}
+	}
+	if e.Backend == SGLang && !e.EnableChunkedPrefill {
+		return Fault{NeedsChunking, FieldEnableChunkedPrefill}
+	}
+	if e.EmitKVTokenIDs && !e.EmitKVEvents {
+		return Fault{NeedsEvents, FieldEmitKVTokenIDs}
+	}
+	if f := e.Timing.check(); !f.OK() {
+		return f
+	}
+	if c := count(e.DPSize, MaxRanks); c != Valid {
+		return Fault{c, FieldDPSize}
+	}
+	if c := count(e.TensorParallelSize, MaxTensorSize); c != Valid {
+		return Fault{c, FieldTensorParallelSize}
+	}
+	return Fault{}
+}
+
+func (e Engine) checkEnums() Fault {
+	switch {
+	case e.Backend > TRTLLM:
+		return Fault{UnknownValue, FieldBackend}
+	case e.Role > Decode:
+		return Fault{UnknownValue, FieldRole}
+	case e.Preemption > FIFO:
+		return Fault{UnknownValue, FieldPreemption}
+	case e.Timing.Kind > Fixed:
+		return Fault{UnknownValue, FieldTimingKind}
+	}
+	return Fault{}
+}
+
+func (e Engine) checkCounts() Fault {
+	if c := count(e.NumGPUBlocks, MaxGPUBlocks); c != Valid {
+		return Fault{c, FieldNumGPUBlocks}
+	}
+	if c := count(e.BlockSize, MaxBlockSize); c != Valid {
+		return Fault{c, FieldBlockSize}
+	}
+	if e.Backend != SGLang && e.BlockSize < 2 {
+		return Fault{BelowTwo, FieldBlockSize}
+	}
+	if int64(e.NumGPUBlocks) > int64(MaxTotalSlots)/int64(e.BlockSize) {
+		return Fault{TooLarge, FieldTotalSlots}
+	}
+	if c := count(e.MaxNumSeqs, Unbounded); c != Valid {
+		return Fault{c, FieldMaxNumSeqs}
+	}
+	if c := count(e.MaxNumBatchedTokens, Unbounded); c != Valid {
+		return Fault{c, FieldMaxNumBatchedTokens}
+	}
+	switch {
+	case e.MaxModelLen < 0:
+		return Fault{Negative, FieldMaxModelLen}
+	case e.MaxModelLen > Unbounded:
+		return Fault{TooLarge, FieldMaxModelLen}
+	}
+	return Fault{}
+}
+
+func (t Timing) check() Fault {
+	if t.Kind != Fixed {
+		return Fault{}
+	}
+	if c := ratio(t.PrefillMs); c != Valid {
+		return Fault{c, FieldTimingPrefillMs}
+	}
+	if c := ratio(t.DecodeMs); c != Valid {
+		return Fault{c, FieldTimingDecodeMs}
+	}
+	return Fault{}
+}
+
+// Check returns the first fault of the engine or of the run around it.
+//
+// Source: reference behaviour notes, replay §1.2 and §2. A negative
+// MaxSimTimeMs and negative SLA bounds mean "not set" and are valid.
+func (r Replay) Check() Fault {
+	if f := r.Engine.Check(); !f.OK() {
+		return f
+	}
+	if r.Engine.Role != Aggregated {
+		return Fault{NotAggregated, FieldRole}
+	}
+	if c := count(r.NumWorkers, MaxWorkers); c != Valid {
+		return Fault{c, FieldNumWorkers}
+	}
+	if c := count(r.TraceBlockSize, MaxBlockSize); c != Valid {
+		return Fault{c, FieldTraceBlockSize}
+	}
+	if r.Concurrency < 0 {
+		return Fault{Negative, FieldConcurrency}
+	}
+	if c := positive(r.ArrivalSpeedup); c != Valid {
+		return Fault{c, FieldArrivalSpeedup}
+	}
+	if !finite(r.MaxSimTimeMs) {
+		return Fault{NotFinite, FieldMaxSimTimeMs}
+	}
+	return r.SLA.check()
+}
+
+// check: a bound at or above 0 is set and must be positive; the end-to-end
+// bound cannot stand beside another.
+func (s SLA) check() Fault {
+	if c := bound(s.TTFTMs); c != Valid {
+		return Fault{c, FieldSLATTFTMs}
+	}
+	if c := bound(s.ITLMs); c != Valid {
+		return Fault{c, FieldSLAITLMs}
+	}
+	if c := bound(s.E2EMs); c != Valid {
+		return Fault{c, FieldSLAE2EMs}
+	}
+	if s.E2EMs >= 0 && (s.TTFTMs >= 0 || s.ITLMs >= 0) {
+		return Fault{Exclusive, FieldSLAE2EMs}
+	}
+	return Fault{}
+}
+
+func count(n, limit int) Code {
+	switch {
+	case n < 1:
+		return NotPositive
+	case n > limit:
+		return TooLarge
+	}
+	return Valid
+}
+
+// ratio accepts finite numbers from 0, -0 included.
+func ratio(x float64) Code {
+	switch {
+	case !finite(x):
+		return NotFinite
+	case x < 0:
+		return NegativeFloat
+	}
+	return Valid
+}
+
+func positive(x float64) Code {
+	switch {
+	case !finite(x):
+		return NotFinite
+	case x <= 0:
+		return NotPositiveFloat
+	}
+	return Valid
+}
+
+func bound(x float64) Code {
+	switch {
+	case !finite(x):
+		return NotFinite
+	case x == 0:
+		return NotPositiveFloat
+	}
+	return Valid
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

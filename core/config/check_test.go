@@ -1,0 +1,127 @@
+package config
+
+import (
+	"math"
+	"reflect"
+	"testing"
+)
+
+func TestDefaultsAreValid(t *testing.T) {
+	for b, want := range map[Backend]int{VLLM: 64, SGLang: 1, TRTLLM: 32} {
+		r := DefaultReplay(b)
+		if f := r.Check(); !f.OK() {
+			t.Errorf("backend %d: %+v", b, f)
+		}
+		if r.Engine.BlockSize != want || r.Engine.Backend != b {
+			t.Errorf("backend %d: block size %d, want %d", b, r.Engine.BlockSize, want)
+		}
+		if r.SLA.Set() || r.Concurrency != 0 {
+			t.Errorf("backend %d: %+v has an SLA or a cap", b, r)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	cases := []struct {
+		name string
+		edit func(*Replay)
+		want Fault
+	}{
+		{"backend", func(r *Replay) { r.Engine.Backend = 3 }, Fault{UnknownValue, FieldBackend}},
+		{"role", func(r *Replay) { r.Engine.Role = 3 }, Fault{UnknownValue, FieldRole}},
+		{"prefill role", func(r *Replay) { r.Engine.Role = Prefill }, Fault{NotAggregated, FieldRole}},
+		{"decode role", func(r *Replay) { r.Engine.Role = Decode }, Fault{NotAggregated, FieldRole}},
+		{"preemption", func(r *Replay) { r.Engine.Preemption = 2 }, Fault{UnknownValue, FieldPreemption}},
+		{"timing kind", func(r *Replay) { r.Engine.Timing.Kind = 2 }, Fault{UnknownValue, FieldTimingKind}},
+		{"blocks 0", func(r *Replay) { r.Engine.NumGPUBlocks = 0 }, Fault{NotPositive, FieldNumGPUBlocks}},
+		{"blocks negative", func(r *Replay) { r.Engine.NumGPUBlocks = -7 }, Fault{NotPositive, FieldNumGPUBlocks}},
+		{"blocks huge", func(r *Replay) { r.Engine.NumGPUBlocks = MaxGPUBlocks + 1 }, Fault{TooLarge, FieldNumGPUBlocks}},
+		{"blocks most", func(r *Replay) { r.Engine.NumGPUBlocks = MaxGPUBlocks }, Fault{}},
+		{"block size 0", func(r *Replay) { r.Engine.BlockSize = 0 }, Fault{NotPositive, FieldBlockSize}},
+		{"block size 1", func(r *Replay) { r.Engine.BlockSize = 1 }, Fault{BelowTwo, FieldBlockSize}},
+		{"block size 1 trtllm", func(r *Replay) { r.Engine.Backend, r.Engine.BlockSize = TRTLLM, 1 }, Fault{BelowTwo, FieldBlockSize}},
+		{"block size 1 sglang", func(r *Replay) { r.Engine.Backend, r.Engine.BlockSize = SGLang, 1 }, Fault{}},
+		{"block size huge", func(r *Replay) { r.Engine.BlockSize = MaxBlockSize + 1 }, Fault{TooLarge, FieldBlockSize}},
+		{"tokens huge", func(r *Replay) { r.Engine.NumGPUBlocks, r.Engine.BlockSize = 1<<30, 1<<24 }, Fault{TooLarge, FieldTotalSlots}},
+		{"tokens most", func(r *Replay) { r.Engine.NumGPUBlocks, r.Engine.BlockSize = 1<<30, 1<<22 }, Fault{}},
+		{"seqs 0", func(r *Replay) { r.Engine.MaxNumSeqs = 0 }, Fault{NotPositive, FieldMaxNumSeqs}},
+		{"seqs unbounded", func(r *Replay) { r.Engine.MaxNumSeqs = Unbounded }, Fault{}},
+		{"seqs beyond", func(r *Replay) { r.Engine.MaxNumSeqs = Unbounded + 1 }, Fault{TooLarge, FieldMaxNumSeqs}},
+		{"budget 0", func(r *Replay) { r.Engine.MaxNumBatchedTokens = 0 }, Fault{NotPositive, FieldMaxNumBatchedTokens}},
+		{"budget unbounded", func(r *Replay) { r.Engine.MaxNumBatchedTokens = Unbounded }, Fault{}},
+		{"budget beyond", func(r *Replay) { r.Engine.MaxNumBatchedTokens = Unbounded + 1 }, Fault{TooLarge, FieldMaxNumBatchedTokens}},
+		{"model len negative", func(r *Replay) { r.Engine.MaxModelLen = -1 }, Fault{Negative, FieldMaxModelLen}},
+		{"model len beyond", func(r *Replay) { r.Engine.MaxModelLen = Unbounded + 1 }, Fault{TooLarge, FieldMaxModelLen}},
+		{"model len unset", func(r *Replay) { r.Engine.MaxModelLen = 0 }, Fault{}},
+		{"speedup negative", func(r *Replay) { r.Engine.SpeedupRatio = -1e-300 }, Fault{NegativeFloat, FieldSpeedupRatio}},
+		{"speedup zero", func(r *Replay) { r.Engine.SpeedupRatio = 0 }, Fault{}},
+		{"speedup minus zero", func(r *Replay) { r.Engine.SpeedupRatio = math.Copysign(0, -1) }, Fault{}},
+		{"decode speedup inf", func(r *Replay) { r.Engine.DecodeSpeedupRatio = inf }, Fault{NotFinite, FieldDecodeSpeedupRatio}},
+		{"sglang unchunked", func(r *Replay) { r.Engine.Backend, r.Engine.EnableChunkedPrefill = SGLang, false }, Fault{NeedsChunking, FieldEnableChunkedPrefill}},
+		{"vllm unchunked", func(r *Replay) { r.Engine.EnableChunkedPrefill = false }, Fault{}},
+		{"ids without events", func(r *Replay) { r.Engine.EmitKVTokenIDs = true }, Fault{NeedsEvents, FieldEmitKVTokenIDs}},
+		{"ids with events", func(r *Replay) { r.Engine.EmitKVTokenIDs, r.Engine.EmitKVEvents = true, true }, Fault{}},
+		{"fixed prefill", func(r *Replay) { r.Engine.Timing = Timing{Fixed, -1, 0} }, Fault{NegativeFloat, FieldTimingPrefillMs}},
+		{"fixed decode", func(r *Replay) { r.Engine.Timing = Timing{Fixed, 0, nan} }, Fault{NotFinite, FieldTimingDecodeMs}},
+		{"fixed zero", func(r *Replay) { r.Engine.Timing = Timing{Fixed, 0, 0} }, Fault{}},
+		{"polynomial ignores constants", func(r *Replay) { r.Engine.Timing = Timing{Polynomial, -1, nan} }, Fault{}},
+		{"dp 0", func(r *Replay) { r.Engine.DPSize = 0 }, Fault{NotPositive, FieldDPSize}},
+		{"dp huge", func(r *Replay) { r.Engine.DPSize = MaxRanks + 1 }, Fault{TooLarge, FieldDPSize}},
+		{"tp 0", func(r *Replay) { r.Engine.TensorParallelSize = 0 }, Fault{NotPositive, FieldTensorParallelSize}},
+		{"tp huge", func(r *Replay) { r.Engine.TensorParallelSize = MaxTensorSize + 1 }, Fault{TooLarge, FieldTensorParallelSize}},
+		{"workers 0", func(r *Replay) { r.NumWorkers = 0 }, Fault{NotPositive, FieldNumWorkers}},
+		{"workers huge", func(r *Replay) { r.NumWorkers = MaxWorkers + 1 }, Fault{TooLarge, FieldNumWorkers}},
+		{"trace block 0", func(r *Replay) { r.TraceBlockSize = 0 }, Fault{NotPositive, FieldTraceBlockSize}},
+		{"trace block huge", func(r *Replay) { r.TraceBlockSize = MaxBlockSize + 1 }, Fault{TooLarge, FieldTraceBlockSize}},
+		{"cap negative", func(r *Replay) { r.Concurrency = -1 }, Fault{Negative, FieldConcurrency}},
+		{"arrival 0", func(r *Replay) { r.ArrivalSpeedup = 0 }, Fault{NotPositiveFloat, FieldArrivalSpeedup}},
+		{"arrival negative", func(r *Replay) { r.ArrivalSpeedup = -2 }, Fault{NotPositiveFloat, FieldArrivalSpeedup}},
+		{"time cap 0", func(r *Replay) { r.MaxSimTimeMs = 0 }, Fault{}},
+		{"time cap unset", func(r *Replay) { r.MaxSimTimeMs = -5 }, Fault{}},
+		{"ttft 0", func(r *Replay) { r.SLA.TTFTMs = 0 }, Fault{NotPositiveFloat, FieldSLATTFTMs}},
+		{"itl 0", func(r *Replay) { r.SLA.ITLMs = 0 }, Fault{NotPositiveFloat, FieldSLAITLMs}},
+		{"e2e 0", func(r *Replay) { r.SLA.E2EMs = 0 }, Fault{NotPositiveFloat, FieldSLAE2EMs}},
+		{"e2e and ttft", func(r *Replay) { r.SLA = SLA{5, -1, 5} }, Fault{Exclusive, FieldSLAE2EMs}},
+		{"e2e and itl", func(r *Replay) { r.SLA = SLA{-1, 5, 5} }, Fault{Exclusive, FieldSLAE2EMs}},
+		{"ttft and itl", func(r *Replay) { r.SLA = SLA{5, 5, -1} }, Fault{}},
+		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},
+	}
+	for _, c := range cases {
+		r := DefaultReplay(VLLM)
+		c.edit(&r)
+		if got := r.Check(); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// Every float of a run must be refused when it is NaN or infinite, also those
+// added later.
+func TestCheckRefusesNonFinite(t *testing.T) {
+	floats := 0
+	var walk func(path []int, typ reflect.Type)
+	walk = func(path []int, typ reflect.Type) {
+		for i := range typ.NumField() {
+			at := append(append([]int{}, path...), i)
+			switch f := typ.Field(i); f.Type.Kind() {
+			case reflect.Struct:
+				walk(at, f.Type)
+			case reflect.Float64:
+				floats++
+				for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+					r := DefaultReplay(VLLM)
+					r.Engine.Timing.Kind = Fixed
+					reflect.ValueOf(&r).Elem().FieldByIndex(at).SetFloat(x)
+					if got := r.Check(); got.Code != NotFinite {
+						t.Errorf("%s = %v: %+v", typ.Field(i).Name, x, got)
+					}
+				}
+			}
+		}
+	}
+	walk(nil, reflect.TypeOf(Replay{}))
+	if floats < 9 {
+		t.Errorf("only %d floats seen", floats)
+	}
+}
