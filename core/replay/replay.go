@@ -1,8 +1,13 @@
-// Package replay runs a workload on simulated workers on one clock.
 package replay
 
 import (
+	"math"
+	"slices"
+
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/extent"
+	"github.com/dryserve/dryserve/core/stretch"
+	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
@@ -16,41 +21,316 @@ const (
 	Stuck
 )
 
-// Fault is why a run failed: a dead end of the reference under parity.
+// Fault is why a run got stuck: requests are in flight and nothing is left to
+// happen. The reference ends so where a request can never be served; without
+// Parity such a request fails by itself and the run goes on.
 type Fault struct {
-	Code     uint8 // 1: effect-free zero-duration pass, the only one so far
 	InFlight int64
 	NowMs    float64
 }
 
 // Options choose between twins that give the same bytes.
 type Options struct {
-	Plain bool // the readable pass-by-pass, block-by-block engine
+	Plain    bool // the readable pass-by-pass, block-by-block engine
+	Eventful bool // one event after the other, even where windows are exact
+}
+
+// worker is what the event loop needs of an engine; stretch.Worker documents
+// the methods.
+type worker interface {
+	Push(turn int32)
+	Ready() bool
+	Running() int
+	Begin(nowMs float64) float64
+	Glide(endMs, untilMs float64, most int) (float64, int)
+	Effect() bool
+	CommittedPrefill() int
+	Ended() []int32
+	Result(id int32) stretch.Result
+	Times(id int32, buf []float64) []float64
+	Readmission(id int32, i int) (atMs float64, reused int32)
+	Free(id int32)
+	FailHead()
+	Log(first int64) []float64
+	Pass() int64
+	Trim(keep int64)
 }
 
 // Sim is one run.
-type Sim struct{ _ int }
+type Sim struct {
+	cfg      config.Replay
+	load     *workload.Workload
+	workers  []worker
+	arrivals arrivals
+	books    books
+	windows  *windows // nil: one event after the other
+
+	nowMs   float64
+	capMs   float64 // no timestamp after it is entered
+	busy    []flight
+	due     []int32 // idle workers to drive at nowMs
+	isDue   []bool
+	rr      int
+	status  Status
+	started bool
+	fault   Fault
+}
+
+// flight is a pass under way.
+type flight struct {
+	endMs  float64
+	worker int32
+}
 
 // New prepares a run; cfg has passed config's check.
-func New(cfg config.Replay, w *workload.Workload, o Options) *Sim { panic("contract") }
-
-// Step runs at most budget internal events (passes and arrivals).
-func (s *Sim) Step(budget int) Status { panic("contract") }
+func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
+	s := &Sim{cfg: cfg, load: w, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers)}
+	if cfg.MaxSimTimeMs >= 0 {
+		s.capMs = cfg.MaxSimTimeMs
+	}
+	plain := o.Plain || len(w.Planned) > 0 || cfg.Engine.BlockSize > stretch.MaxBlockSize
+	fast := make([]*stretch.Worker, 0, cfg.NumWorkers)
+	for i := range cfg.NumWorkers {
+		if plain {
+			s.workers = append(s.workers, newPlain(cfg.Engine, w, cfg.TraceBlockSize, i))
+			continue
+		}
+		pool := extent.New(w.Prompts, cfg.Engine.NumGPUBlocks, cfg.Engine.BlockSize, cfg.TraceBlockSize)
+		fast = append(fast, stretch.New(cfg.Engine, w, pool))
+		s.workers = append(s.workers, fast[i])
+	}
+	s.arrivals.init(cfg, w)
+	s.books.init(cfg, w, !s.arrivals.fixed())
+	model := timing.New(cfg.Engine)
+	if !plain && !o.Eventful && cfg.NumWorkers > 1 && s.arrivals.fixed() && !model.CanBeZero() {
+		s.windows = newWindows(fast, model)
+	}
+	return s
+}
 
 // Fault explains Stuck.
-func (s *Sim) Fault() Fault { panic("contract") }
+func (s *Sim) Fault() Fault { return s.fault }
 
 // Progress is the number of requests with a terminal and of all requests.
-func (s *Sim) Progress() (done, total int64) { panic("contract") }
+func (s *Sim) Progress() (done, total int64) { return s.books.ended(), int64(len(s.load.Turns)) }
 
-// Summary computes the report's numbers; call it once, after Done.
-func (s *Sim) Summary() Summary { panic("contract") }
+// Step runs about budget internal events (passes and timestamps), at least
+// one. The outcome does not depend on the budgets it is run with.
+func (s *Sim) Step(budget int) Status {
+	if s.status != Running {
+		return s.status
+	}
+	if s.windows != nil {
+		return s.stepWindows(budget)
+	}
+	if !s.started {
+		s.started = true
+		s.settle()
+	}
+	for budget > 0 {
+		if n := s.glide(budget); n > 0 {
+			budget -= n
+			continue
+		}
+		t := s.arrivals.next()
+		if len(s.busy) > 0 {
+			t = min(t, s.busy[0].endMs)
+		}
+		if math.IsInf(t, 1) {
+			return s.finish()
+		}
+		if t > s.capMs {
+			s.status = Done
+			return Done
+		}
+		s.advance(t)
+		s.settle()
+		budget--
+	}
+	return Running
+}
 
-// Records returns the per-request records (CaptureRequests) in completion order.
-func (s *Sim) Records() []Record { panic("contract") }
+// finish ends a run that has no next timestamp.
+func (s *Sim) finish() Status {
+	s.status = Done
+	if n := s.books.inFlight(); n > 0 {
+		s.status = Stuck
+		s.fault = Fault{InFlight: n, NowMs: s.nowMs}
+	}
+	return s.status
+}
 
-// Admissions backs the records' admission histories.
-func (s *Sim) Admissions() []Admission { panic("contract") }
+// advance moves the clock, adding to the worker-seconds (replay notes §6.2).
+func (s *Sim) advance(toMs float64) {
+	s.books.tick(toMs - s.nowMs)
+	s.nowMs = toMs
+}
 
-// Unservable lists the turns that failed because they can never be served, in order.
-func (s *Sim) Unservable() []int32 { panic("contract") }
+// settle does everything that happens at the current timestamp.
+func (s *Sim) settle() {
+	for {
+		for len(s.busy) > 0 && s.busy[0].endMs == s.nowMs {
+			w := s.busy[0].worker
+			s.popBusy()
+			s.complete(w)
+			s.wake(w)
+		}
+		for {
+			turn, atMs, ok := s.arrivals.pop(s.nowMs)
+			if !ok {
+				break
+			}
+			s.books.arrive(turn, atMs)
+			w := int32(s.rr)
+			if s.rr++; s.rr == len(s.workers) {
+				s.rr = 0
+			}
+			s.workers[w].Push(turn)
+			if !s.inFlight(w) {
+				s.wake(w)
+			}
+		}
+		if len(s.due) == 0 {
+			return
+		}
+		slices.Sort(s.due)
+		for _, w := range s.due {
+			s.isDue[w] = false
+			s.drive(w)
+		}
+		s.due = s.due[:0]
+	}
+}
+
+func (s *Sim) wake(w int32) {
+	if !s.isDue[w] {
+		s.isDue[w] = true
+		s.due = append(s.due, w)
+	}
+}
+
+func (s *Sim) inFlight(w int32) bool {
+	for i := range s.busy {
+		if s.busy[i].worker == w {
+			return true
+		}
+	}
+	return false
+}
+
+// drive runs an idle worker's passes at the current timestamp: those that take
+// no time, until one takes time or has no effect.
+func (s *Sim) drive(id int32) {
+	w := s.workers[id]
+	for w.Ready() {
+		endMs := w.Begin(s.nowMs)
+		if endMs > s.nowMs {
+			s.pushBusy(flight{endMs, id})
+			return
+		}
+		if !w.Effect() {
+			if s.cfg.Parity || w.Running() > 0 {
+				return // parked until something arrives
+			}
+			w.FailHead()
+		}
+		s.complete(id)
+	}
+}
+
+// complete shows what a pass that ends now has done.
+func (s *Sim) complete(id int32) {
+	w := s.workers[id]
+	s.books.committed += int64(w.CommittedPrefill())
+	ended := w.Ended()
+	for _, r := range ended {
+		turn, fate := s.books.end(w, id, r, s.nowMs)
+		s.arrivals.feedback(turn, fate == stretch.Failed, s.nowMs)
+		w.Free(r)
+	}
+	if len(ended) > 0 {
+		w.Trim(w.Pass())
+	}
+}
+
+// glide lets the worker whose pass ends next run on alone while nothing else
+// can happen. It returns the number of passes.
+func (s *Sim) glide(most int) int {
+	if len(s.busy) == 0 {
+		return 0
+	}
+	f := s.busy[0]
+	w := s.workers[f.worker]
+	if len(w.Ended()) > 0 {
+		return 0
+	}
+	untilMs := s.arrivals.next()
+	for i := 1; i < min(3, len(s.busy)); i++ {
+		untilMs = min(untilMs, s.busy[i].endMs)
+	}
+	if s.capMs < untilMs {
+		untilMs = after(s.capMs)
+	}
+	committed := w.CommittedPrefill()
+	first := w.Pass()
+	endMs, n := w.Glide(f.endMs, untilMs, most)
+	if n == 0 {
+		return 0
+	}
+	s.books.committed += int64(committed)
+	s.advance(f.endMs)
+	for _, t := range w.Log(first)[:n-1] {
+		s.advance(t)
+	}
+	s.busy[0].endMs = endMs
+	s.sinkBusy()
+	return n
+}
+
+// after is the smallest float above x, x >= 0.
+func after(x float64) float64 { return math.Float64frombits(math.Float64bits(x) + 1) }
+
+// ---- the heap of passes under way, by (end, worker) ----
+
+func before(a, b flight) bool {
+	return a.endMs < b.endMs || (a.endMs == b.endMs && a.worker < b.worker)
+}
+
+func (s *Sim) pushBusy(f flight) {
+	s.busy = append(s.busy, f)
+	h := s.busy
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !before(h[i], h[up]) {
+			return
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+}
+
+func (s *Sim) popBusy() {
+	last := len(s.busy) - 1
+	s.busy[0] = s.busy[last]
+	s.busy = s.busy[:last]
+	s.sinkBusy()
+}
+
+// sinkBusy restores the heap after its top has changed.
+func (s *Sim) sinkBusy() {
+	h := s.busy
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && before(h[c+1], h[c]) {
+			c++
+		}
+		if !before(h[c], h[i]) {
+			return
+		}
+		h[i], h[c] = h[c], h[i]
+		i = c
+	}
+}

@@ -1,0 +1,178 @@
+package replay
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/workload"
+)
+
+// arrivals issues the turns of sessions (replay notes §5). In trace mode a
+// session begins at its start; with a concurrency cap the next session begins
+// when one of the active ones ends. A turn after the first comes its delay
+// after the one before it ended. Turns due at one time come by session, then
+// by turn.
+type arrivals struct {
+	load   *workload.Workload
+	order  []int32 // sessions by start; nil: file order, or a cap
+	opened int     // sessions begun
+	capped bool
+	single bool // every session has one turn
+	heap   []ready
+}
+
+type ready struct {
+	atMs    float64
+	session int32
+	turn    int32
+}
+
+func (a *arrivals) init(cfg config.Replay, w *workload.Workload) {
+	a.load = w
+	a.capped = cfg.Concurrency > 0
+	a.single = len(w.Sessions) == len(w.Turns)
+	if a.capped {
+		for range min(cfg.Concurrency, len(w.Sessions)) {
+			a.open(0)
+		}
+		return
+	}
+	byStart := func(x, y workload.Session) int { return cmp.Compare(x.StartMs, y.StartMs) }
+	if slices.IsSortedFunc(w.Sessions, byStart) {
+		return
+	}
+	a.order = make([]int32, len(w.Sessions))
+	for i := range a.order {
+		a.order[i] = int32(i)
+	}
+	slices.SortStableFunc(a.order, func(i, j int32) int { return byStart(w.Sessions[i], w.Sessions[j]) })
+}
+
+// fixed reports whether every arrival is known from the start.
+func (a *arrivals) fixed() bool { return a.single && !a.capped }
+
+// session is the i-th session to begin.
+func (a *arrivals) session(i int) int32 {
+	if a.order != nil {
+		return a.order[i]
+	}
+	return int32(i)
+}
+
+// upcoming is the next session to begin by itself.
+func (a *arrivals) upcoming() (ready, bool) {
+	if a.capped || a.opened == len(a.load.Sessions) {
+		return ready{}, false
+	}
+	i := a.session(a.opened)
+	s := &a.load.Sessions[i]
+	return ready{s.StartMs, i, s.First}, true
+}
+
+// next is the time of the next arrival in ms, +Inf if none is due by itself.
+func (a *arrivals) next() float64 {
+	t := math.Inf(1)
+	if len(a.heap) > 0 {
+		t = a.heap[0].atMs
+	}
+	if r, ok := a.upcoming(); ok {
+		t = min(t, r.atMs)
+	}
+	return t
+}
+
+// pop takes the first arrival due at nowMs.
+func (a *arrivals) pop(nowMs float64) (turn int32, atMs float64, ok bool) {
+	r, ok := a.upcoming()
+	if len(a.heap) > 0 && (!ok || a.less(a.heap[0], r)) {
+		if r = a.heap[0]; r.atMs > nowMs {
+			return 0, 0, false
+		}
+		a.popHeap()
+		return r.turn, r.atMs, true
+	}
+	if !ok || r.atMs > nowMs {
+		return 0, 0, false
+	}
+	a.opened++
+	return r.turn, r.atMs, true
+}
+
+// popBefore takes the next session's first turn if it arrives before untilMs;
+// for fixed arrivals.
+func (a *arrivals) popBefore(untilMs float64) (turn int32, atMs float64, ok bool) {
+	r, ok := a.upcoming()
+	if !ok || r.atMs >= untilMs {
+		return 0, 0, false
+	}
+	a.opened++
+	return r.turn, r.atMs, true
+}
+
+// turn is the i-th turn to arrive, for fixed arrivals.
+func (a *arrivals) turn(i int) int32 { return a.load.Sessions[a.session(i)].First }
+
+// open begins the next session at atMs under a cap.
+func (a *arrivals) open(atMs float64) {
+	if i := a.opened; i < len(a.load.Sessions) {
+		a.opened++
+		a.push(ready{atMs, int32(i), a.load.Sessions[i].First})
+	}
+}
+
+// feedback continues the session of a turn that ended at nowMs; a failed turn
+// ends it (corrections §5).
+func (a *arrivals) feedback(turn int32, failed bool, nowMs float64) {
+	t := &a.load.Turns[turn]
+	if t.Next >= 0 && !failed {
+		a.push(ready{nowMs + a.load.Turns[t.Next].DelayMs, t.Session, t.Next})
+	} else if a.capped {
+		a.open(nowMs)
+	}
+}
+
+func (a *arrivals) less(x, y ready) bool {
+	if x.atMs != y.atMs {
+		return x.atMs < y.atMs
+	}
+	if x.session != y.session {
+		return x.session < y.session
+	}
+	return x.turn < y.turn
+}
+
+func (a *arrivals) push(r ready) {
+	a.heap = append(a.heap, r)
+	h := a.heap
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !a.less(h[i], h[up]) {
+			return
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+}
+
+func (a *arrivals) popHeap() {
+	last := len(a.heap) - 1
+	a.heap[0] = a.heap[last]
+	a.heap = a.heap[:last]
+	h := a.heap
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= len(h) {
+			return
+		}
+		if c+1 < len(h) && a.less(h[c+1], h[c]) {
+			c++
+		}
+		if !a.less(h[c], h[i]) {
+			return
+		}
+		h[i], h[c] = h[c], h[i]
+		i = c
+	}
+}

@@ -1,0 +1,206 @@
+package replay
+
+import (
+	"math"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/stats"
+	"github.com/dryserve/dryserve/core/stretch"
+	"github.com/dryserve/dryserve/core/workload"
+)
+
+// books accounts requests: counters, latency samples in completion order,
+// token gaps, records. Formulas: replay notes §9.1.
+type books struct {
+	cfg      config.Replay
+	load     *workload.Workload
+	arriveMs []float64 // by turn; nil: a turn arrives at its session's start
+
+	arrived, completed, rejected, failed int64
+
+	committed     int64
+	input, output int64 // tokens of completed requests
+	most, first   int64 // reused tokens of completed requests
+	durationMs    float64
+	workerSeconds float64
+
+	ttft, ttst, tpot, e2e []float64
+	gaps                  stats.Gaps
+	goodput, goodputTok   int64
+
+	times      []float64 // scratch
+	records    []Record
+	admissions []Admission
+	unservable []int32
+}
+
+func (b *books) init(cfg config.Replay, w *workload.Workload, varying bool) {
+	b.cfg, b.load = cfg, w
+	if varying {
+		b.arriveMs = make([]float64, len(w.Turns))
+	}
+	n := len(w.Turns)
+	b.ttft, b.ttst = make([]float64, 0, n), make([]float64, 0, n)
+	b.tpot, b.e2e = make([]float64, 0, n), make([]float64, 0, n)
+}
+
+// tick adds a step of the clock to the worker-seconds.
+func (b *books) tick(dtMs float64) {
+	b.workerSeconds += float64(float64(b.cfg.NumWorkers)*dtMs) / 1000
+}
+
+func (b *books) ended() int64    { return b.completed + b.rejected + b.failed }
+func (b *books) inFlight() int64 { return b.arrived - b.ended() }
+
+func (b *books) arrive(turn int32, atMs float64) {
+	b.arrived++
+	if b.arriveMs != nil {
+		b.arriveMs[turn] = atMs
+	}
+}
+
+func (b *books) arrival(turn int32) float64 {
+	if b.arriveMs != nil {
+		return b.arriveMs[turn]
+	}
+	return b.load.Sessions[b.load.Turns[turn].Session].StartMs
+}
+
+// end books a request that ended at nowMs.
+func (b *books) end(w worker, worker, id int32, nowMs float64) (turn int32, fate stretch.Fate) {
+	r := w.Result(id)
+	if int(r.Emitted) > len(b.times) {
+		b.times = make([]float64, 2*r.Emitted)
+	}
+	b.account(w, worker, id, r, w.Times(id, b.times), nowMs)
+	return r.Turn, r.Fate
+}
+
+func (b *books) account(w worker, worker, id int32, r stretch.Result, times []float64, nowMs float64) {
+	arrivalMs := b.arrival(r.Turn)
+	switch {
+	case r.Fate == stretch.Rejected:
+		b.rejected++
+	case r.Fate == stretch.Failed:
+		b.failed++
+		b.unservable = append(b.unservable, r.Turn)
+	default:
+		b.complete(r, times, arrivalMs, nowMs)
+	}
+	if b.cfg.CaptureRequests {
+		b.record(w, worker, id, r, times, arrivalMs, nowMs)
+	}
+}
+
+func (b *books) complete(r stretch.Result, times []float64, arrivalMs, nowMs float64) {
+	b.completed++
+	b.input += int64(b.load.Turns[r.Turn].Input)
+	b.output += int64(len(times))
+	b.most += int64(r.Most)
+	b.first += int64(r.Reused)
+	b.durationMs = max(b.durationMs, nowMs)
+	n := len(times)
+	if n == 0 {
+		if s := b.cfg.SLA; s.Set() && s.TTFTMs < 0 && s.ITLMs < 0 && nowMs-arrivalMs <= s.E2EMs {
+			b.goodput++
+		}
+		return
+	}
+	first, last := times[0], times[n-1]
+	ttft, e2e := max(first-arrivalMs, 0), max(last-arrivalMs, 0)
+	b.ttft = append(b.ttft, ttft)
+	b.e2e = append(b.e2e, e2e)
+	if n > 1 {
+		b.ttst = append(b.ttst, max(times[1]-first, 0))
+		b.tpot = append(b.tpot, max(last-first, 0)/float64(n-1))
+		b.gaps.Add(times)
+	}
+	if s := b.cfg.SLA; s.Set() && b.meets(s, n, ttft, e2e) {
+		b.goodput++
+		b.goodputTok += int64(n)
+	}
+}
+
+// meets checks a request with n > 0 tokens against the SLA, bounds inclusive.
+func (b *books) meets(s config.SLA, n int, ttftMs, e2eMs float64) bool {
+	if s.E2EMs >= 0 && e2eMs > s.E2EMs || s.TTFTMs >= 0 && ttftMs > s.TTFTMs {
+		return false
+	}
+	return s.ITLMs < 0 || n < 2 || (e2eMs-ttftMs)/float64(n-1) <= s.ITLMs
+}
+
+func (b *books) record(w worker, worker, id int32, r stretch.Result, times []float64, arrivalMs, nowMs float64) {
+	t := &b.load.Turns[r.Turn]
+	nan := math.NaN()
+	rec := Record{
+		Turn: r.Turn, ArrivalMs: arrivalMs, FirstAdmitMs: nan, TerminalMs: nowMs,
+		FirstTokenMs: nan, SecondTokenMs: nan, LastTokenMs: nan,
+		InputLength: t.Input, RequestedOutput: t.Output, OutputLength: int32(len(times)),
+		ReusedTokens: r.Most, Worker: worker, Status: status(r.Fate),
+		AdmissionStart: int32(len(b.admissions)), AdmissionCount: r.Admits,
+	}
+	if n := len(times); n > 0 {
+		rec.FirstTokenMs, rec.LastTokenMs = times[0], times[n-1]
+		if n > 1 {
+			rec.SecondTokenMs = times[1]
+		}
+	}
+	if r.Admits > 0 {
+		rec.FirstAdmitMs = r.AdmitMs
+		b.admissions = append(b.admissions, Admission{r.AdmitMs, r.Reused})
+		for i := 1; i < int(r.Admits); i++ {
+			atMs, reused := w.Readmission(id, i)
+			b.admissions = append(b.admissions, Admission{atMs, reused})
+		}
+	}
+	b.records = append(b.records, rec)
+}
+
+func status(f stretch.Fate) TerminalStatus {
+	switch f {
+	case stretch.Rejected:
+		return Rejected
+	case stretch.Failed:
+		return Failed
+	}
+	return Completed
+}
+
+// Records returns the per-request records (CaptureRequests) in completion order.
+func (s *Sim) Records() []Record { return s.books.records }
+
+// Admissions backs the records' admission histories.
+func (s *Sim) Admissions() []Admission { return s.books.admissions }
+
+// Unservable lists the turns that failed because they can never be served, in order.
+func (s *Sim) Unservable() []int32 { return s.books.unservable }
+
+// Summary computes the report's numbers. It sorts the samples: call it once,
+// after Step has returned Done.
+func (s *Sim) Summary() Summary {
+	b := &s.books
+	r := Summary{
+		CommittedPrefillTokens: b.committed, NumRequests: b.arrived, CompletedRequests: b.completed,
+		RejectedRequests: b.rejected, FailedRequests: b.failed, UnfinishedRequests: b.inFlight(),
+		TotalInputTokens: b.input, TotalOutputTokens: b.output, DurationMs: b.durationMs,
+		DecodeWorkerSeconds: b.workerSeconds,
+		DecodeGPUsPerWorker: int64(s.cfg.Engine.TensorParallelSize * s.cfg.Engine.DPSize),
+		HasSLA:              s.cfg.SLA.Set(), GoodputCompleted: b.goodput,
+		NumTTFT: int64(len(b.ttft)), NumTPOT: int64(len(b.tpot)), NumE2E: int64(len(b.e2e)),
+		TTFT: stats.Of(b.ttft), TTST: stats.Of(b.ttst), TPOT: stats.Of(b.tpot), E2E: stats.Of(b.e2e),
+		ITL: b.gaps.ITL(), PerUser: b.gaps.PerUser(),
+	}
+	seconds := max(b.durationMs/1000, 1e-9)
+	r.RequestThroughputRPS = float64(b.completed) / seconds
+	r.InputThroughputTokS = float64(b.input) / seconds
+	r.OutputThroughputTokS = float64(b.output) / seconds
+	r.TotalThroughputTokS = float64(b.input+b.output) / seconds
+	r.GoodputRequestRPS = float64(b.goodput) / seconds
+	r.GoodputOutputTokS = float64(b.goodputTok) / seconds
+	r.GPUHours = float64(b.workerSeconds*float64(r.DecodeGPUsPerWorker)) / 3600
+	if b.input > 0 {
+		r.PrefixReusedRatio = float64(b.most) / float64(b.input)
+		r.FirstAdmissionReused = float64(b.first) / float64(b.input)
+	}
+	return r
+}

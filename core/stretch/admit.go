@@ -1,0 +1,148 @@
+package stretch
+
+// candidate is the queue's head, admitted before or not.
+type candidate struct {
+	id      int32 // 0: never admitted
+	input   int
+	emitted int
+	limit   int
+}
+
+func (w *Worker) head() (int32, candidate) {
+	e := w.wait.front()
+	if e < 0 {
+		r := &w.reqs[^e]
+		return e, candidate{id: ^e, input: int(r.input), emitted: int(r.emitted), limit: int(r.limit)}
+	}
+	t := &w.turns[e]
+	limit := int(t.Output)
+	if w.maxLen > 0 {
+		limit = min(limit, max(w.maxLen-int(t.Input), 0))
+	}
+	return e, candidate{input: int(t.Input), limit: limit}
+}
+
+// admit is the waiting loop of engine notes §4.2: it admits from the head of
+// the queue until one has to wait.
+func (w *Worker) admit(nowMs float64) {
+	b := &w.batch
+	if b.preempted {
+		w.stalled = false
+		return
+	}
+	for len(w.run) < w.maxSeqs && w.wait.len() > 0 {
+		entry, c := w.head()
+		length := c.input + c.emitted
+		need := (length + w.blockSize - 1) / w.blockSize
+		tooLong := w.maxLen > 0 && c.input >= w.maxLen
+		if tooLong || (c.id == 0 && need > w.blocks) {
+			w.refuse(entry, c, Rejected)
+			continue
+		}
+		id := c.id
+		hits, active := w.lookup(entry, c, length)
+		if need-active > w.blocks-w.pool.Active() {
+			w.stalled = true
+			return
+		}
+		cached := hits * w.blockSize
+		n, ok := w.chunk(c.input, length, cached)
+		if !ok {
+			// With more budget it may fit: only a pass that spent nothing on
+			// prompts shows what every later one will.
+			w.stalled = b.count == 0 && w.steady == len(w.run)
+			return
+		}
+		if id == 0 {
+			id = w.newRequest(entry, c)
+		}
+		r := &w.reqs[id]
+		if hits > 0 {
+			w.pool.Pin(r.prompt, &r.holder, int32(hits))
+			r.held = int32(hits)
+		}
+		w.commit(r, cached, n, (cached+n+w.blockSize-1)/w.blockSize-hits)
+		w.admitted(r, nowMs, int32(cached))
+		w.wait.popFront()
+		w.run = append(w.run, id)
+		if n == 0 && b.budget == 0 {
+			w.stalled = false
+			return
+		}
+	}
+	w.stalled = true
+}
+
+// lookup is the prefix hit of a waiting request (§4.6): blocks that are
+// resident, bounded so that a request that needs a token computes one, and
+// those of them that are held right now.
+func (w *Worker) lookup(entry int32, c candidate, length int) (hits, active int) {
+	if !w.caching {
+		return 0, 0
+	}
+	limit := length / w.blockSize
+	if c.emitted < c.limit {
+		limit = (length - 1) / w.blockSize
+	}
+	h := w.pool.Lookup(w.promptOf(entry), int32(limit))
+	return int(h.Blocks), int(h.Active)
+}
+
+// admitted records an admission.
+func (w *Worker) admitted(r *request, nowMs float64, reused int32) {
+	w.batch.effect = true
+	r.admits++
+	if r.admits == 1 {
+		r.admitMs, r.reused, r.most = nowMs, reused, reused
+		return
+	}
+	r.most = max(r.most, reused)
+	i := w.freeMit
+	if i != 0 {
+		w.freeMit = w.agains[i].prev
+	} else {
+		i = int32(len(w.agains))
+		w.agains = append(w.agains, readmit{})
+	}
+	w.agains[i] = readmit{atMs: nowMs, reused: reused, prev: r.again}
+	r.again = i
+}
+
+// refuse ends the queue's head without serving it.
+func (w *Worker) refuse(entry int32, c candidate, fate Fate) {
+	id := c.id
+	if id == 0 {
+		id = w.newRequest(entry, c)
+	}
+	w.reqs[id].fate = fate
+	w.wait.popFront()
+	w.refused = append(w.refused, id)
+	w.batch.effect = true
+}
+
+// FailHead ends the head of the queue, which can never be served: a pass with
+// nothing running had no effect, so no later one can have any.
+func (w *Worker) FailHead() {
+	w.ended, w.refused = w.ended[:0], w.refused[:0]
+	entry, c := w.head()
+	w.refuse(entry, c, Failed)
+	w.ended = append(w.ended, w.refused...)
+	w.stalled = false
+}
+
+// ---- slabs ----
+
+func (w *Worker) newRequest(turn int32, c candidate) int32 {
+	id := w.freeReq
+	if id != 0 {
+		w.freeReq = w.reqs[id].turn
+	} else {
+		id = int32(len(w.reqs))
+		w.reqs = append(w.reqs, request{})
+	}
+	w.reqs[id] = request{
+		prompt: w.promptOf(turn), turn: turn,
+		input: int32(c.input), limit: int32(c.limit), sched: -1, from: -1, last: -1,
+	}
+	return id
+}

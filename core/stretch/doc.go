@@ -1,0 +1,30 @@
+// Package stretch is the fast vLLM engine: it runs decode passes in a loop
+// over passes instead of over requests and tokens, and keeps KV blocks as
+// extents (package extent).
+//
+// It owns one worker's scheduler: its queue, its running requests, its pass
+// log. It does not decide when time passes (package replay does) and keeps no
+// statistics; package engine is the readable model of the same scheduler and
+// the twin it is tested against.
+//
+// Why it is exact. A request is steady when it has computed all its tokens but
+// the newest and got a token in the last pass: each further pass computes one
+// token and emits one, until the request is done. So for the steady prefix of
+// the running list a pass is arithmetic: its requests use one token of budget
+// each, the sum of their lengths grows by their number, the blocks that open
+// are those of one bucket (a request opens a block every BlockSize passes),
+// and a token's time is the end of its pass, so a request's tokens are a range
+// of passes. Only a pass in which a block may be missing (a preemption is
+// possible), or the budget is smaller than the prefix, is done request by
+// request. When every running request is steady and the head of the queue is
+// stopped by capacity or by the number of sequences, nothing can change until
+// a completion: Glide runs those passes in one loop.
+//
+// Sources: engine notes §4 (scheduler), §8 (timing); speed notes, advice 4-8.
+//
+// Invariants:
+//   - run[:steady] are steady, run[steady] is not; sums cover exactly those.
+//   - a queue entry >= 0 is a turn never admitted, < 0 a preempted request.
+//   - log[i] is the end of pass logBase+i; every pass a live request needs is
+//     there.
+package stretch

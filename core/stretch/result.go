@@ -1,0 +1,148 @@
+package stretch
+
+// Result is what is known of a request that ended.
+type Result struct {
+	Turn    int32
+	Fate    Fate
+	Emitted int32 // tokens
+	Admits  int32 // admissions
+	Reused  int32 // tokens, at the first admission
+	Most    int32 // tokens, maximum over the admissions
+	AdmitMs float64
+}
+
+// Result describes an ended request.
+func (w *Worker) Result(id int32) Result {
+	r := &w.reqs[id]
+	fate := r.fate
+	if fate == ending {
+		fate = Completed
+	}
+	return Result{Turn: r.turn, Fate: fate, Emitted: r.emitted, Admits: r.admits, Reused: r.reused, Most: r.most, AdmitMs: r.admitMs}
+}
+
+// Times returns the times of an ended request's tokens in ms, in order. The
+// slice is the worker's own log where the tokens came without a pause, else
+// buf, which has room for them all; it is valid until the next pass.
+func (w *Worker) Times(id int32, buf []float64) []float64 {
+	r := &w.reqs[id]
+	if r.spans == 0 {
+		return nil
+	}
+	if s := w.spans[r.spans]; s.prev == 0 {
+		return w.log[s.from-w.logBase : s.to-w.logBase+1]
+	}
+	n := int(r.emitted)
+	at := n
+	for i := r.spans; i != 0; i = w.spans[i].prev {
+		s := w.spans[i]
+		at -= int(s.to - s.from + 1)
+		copy(buf[at:], w.log[s.from-w.logBase:s.to-w.logBase+1])
+	}
+	return buf[:n]
+}
+
+// Readmission is the i-th admission of an ended request, 1 <= i < Admits.
+func (w *Worker) Readmission(id int32, i int) (atMs float64, reused int32) {
+	r := &w.reqs[id]
+	at := r.again
+	for k := int(r.admits) - 1; k > i; k-- {
+		at = w.agains[at].prev
+	}
+	return w.agains[at].atMs, w.agains[at].reused
+}
+
+// Free forgets an ended request.
+func (w *Worker) Free(id int32) {
+	r := &w.reqs[id]
+	for i := r.spans; i != 0; {
+		prev := w.spans[i].prev
+		w.spans[i].prev = w.freeSpan
+		w.freeSpan, i = i, prev
+	}
+	for i := r.again; i != 0; {
+		prev := w.agains[i].prev
+		w.agains[i].prev = w.freeMit
+		w.freeMit, i = i, prev
+	}
+	*r = request{turn: w.freeReq, from: -1}
+	w.freeReq = id
+}
+
+// Log is the ends of the passes from number first on, in ms.
+func (w *Worker) Log(first int64) []float64 { return w.log[first-w.logBase:] }
+
+// Pass is the number of passes begun.
+func (w *Worker) Pass() int64 { return w.pass }
+
+// Stalled reports whether the head of the queue stays where it is until a
+// running request ends, whatever arrives behind it.
+func (w *Worker) Stalled() bool { return w.stalled }
+
+// Trim drops the log before the oldest pass that a live request or pass
+// number keep still needs.
+func (w *Worker) Trim(keep int64) {
+	if len(w.log) < 1024 {
+		return
+	}
+	for _, id := range w.run {
+		keep = min(keep, w.oldest(id))
+	}
+	for i := 0; i < w.wait.len() && w.wait.at(i) < 0; i++ {
+		keep = min(keep, w.oldest(^w.wait.at(i)))
+	}
+	for _, id := range w.ended {
+		keep = min(keep, w.oldest(id))
+	}
+	cut := int(keep - w.logBase)
+	if cut*2 < len(w.log) {
+		return
+	}
+	n := copy(w.log, w.log[cut:])
+	w.log = w.log[:n]
+	w.logBase = keep
+}
+
+// oldest is the first pass that gave the request a token, or the next pass.
+func (w *Worker) oldest(id int32) int64 {
+	r := &w.reqs[id]
+	first := w.pass
+	if r.from >= 0 {
+		first = r.from
+	}
+	for i := r.spans; i != 0; i = w.spans[i].prev {
+		first = w.spans[i].from
+	}
+	return first
+}
+
+// queue is a double-ended queue of int32 in a ring.
+type queue struct {
+	ring []int32
+	head int
+	n    int
+}
+
+func (q *queue) len() int         { return q.n }
+func (q *queue) at(i int) int32   { return q.ring[(q.head+i)&(len(q.ring)-1)] }
+func (q *queue) front() int32     { return q.ring[q.head] }
+func (q *queue) popFront()        { q.head = (q.head + 1) & (len(q.ring) - 1); q.n-- }
+func (q *queue) pushBack(v int32) { q.room(); q.ring[(q.head+q.n)&(len(q.ring)-1)] = v; q.n++ }
+
+func (q *queue) pushFront(v int32) {
+	q.room()
+	q.head = (q.head - 1) & (len(q.ring) - 1)
+	q.ring[q.head] = v
+	q.n++
+}
+
+func (q *queue) room() {
+	if q.n < len(q.ring) {
+		return
+	}
+	ring := make([]int32, max(16, 2*len(q.ring)))
+	for i := 0; i < q.n; i++ {
+		ring[i] = q.at(i)
+	}
+	q.ring, q.head = ring, 0
+}
