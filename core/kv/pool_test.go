@@ -1,0 +1,215 @@
+package kv
+
+import (
+	"slices"
+	"testing"
+)
+
+// hold acquires and names blocks as a request does that computes hashes.
+func hold(t *testing.T, p *Pool, hashes ...uint64) []Block {
+	t.Helper()
+	var hits []Block
+	for len(hits) < len(hashes) {
+		b := p.Lookup(hashes[len(hits)])
+		if b == 0 {
+			break
+		}
+		hits = append(hits, b)
+	}
+	held, ok := p.Acquire(nil, hits, len(hashes)-len(hits))
+	if !ok {
+		t.Fatalf("no room for %v", hashes)
+	}
+	for i := len(hits); i < len(held); i++ {
+		p.Cache(held[i], hashes[i])
+	}
+	return held
+}
+
+func resident(p *Pool, hashes ...uint64) []bool {
+	var in []bool
+	for _, h := range hashes {
+		in = append(in, p.Lookup(h) != 0)
+	}
+	return in
+}
+
+func counts(p *Pool) [3]int { return [3]int{p.Active(), p.Inactive(), p.Free()} }
+
+// The pool of engine notes §15, E6: a released sequence loses its end first.
+func TestEvictsTheEndOfTheOldestRelease(t *testing.T) {
+	p := New(6)
+	p.Release(hold(t, p, 1, 2))
+	p.Release(hold(t, p, 11, 12))
+	p.Release(hold(t, p, 21, 22, 23))
+	if got := p.Evicted(); !slices.Equal(got, []uint64{2}) {
+		t.Fatalf("evicted %v, want [2]", got)
+	}
+	p.Release(hold(t, p, 1, 2))
+	if got := p.Evicted(); !slices.Equal(got, []uint64{12}) {
+		t.Fatalf("evicted %v, want [12]: the hit on 1 must not be evicted", got)
+	}
+	if got, want := resident(p, 1, 2, 11, 12, 21, 22, 23), []bool{true, true, true, false, true, true, true}; !slices.Equal(got, want) {
+		t.Fatalf("resident %v, want %v", got, want)
+	}
+	if got, want := counts(p), [3]int{0, 6, 0}; got != want {
+		t.Fatalf("active, inactive, free %v, want %v", got, want)
+	}
+}
+
+func TestAcquireIsAllOrNothing(t *testing.T) {
+	p := New(4)
+	first := hold(t, p, 1, 2)
+	p.Release(first)
+	second := hold(t, p, 5)
+	hits := []Block{p.Lookup(1), p.Lookup(2)}
+	before := counts(p)
+	if held, ok := p.Acquire([]Block{9}, hits, 2); ok || len(held) != 1 {
+		t.Fatalf("acquired %v with one free block and two wanted", held)
+	}
+	if got := counts(p); got != before {
+		t.Fatalf("a refused Acquire changed the counts from %v to %v", before, got)
+	}
+	held, ok := p.Acquire(nil, hits, 1)
+	if !ok || len(held) != 3 || len(p.Evicted()) != 0 {
+		t.Fatalf("hits and the free block: %v %v, evicted %v", held, ok, p.Evicted())
+	}
+	p.Release(held)
+	p.Release(second)
+}
+
+func TestPrivateBlocksBecomeFree(t *testing.T) {
+	p := New(4)
+	held, _ := p.Acquire(nil, nil, 3)
+	p.Cache(held[0], 7)
+	p.Release(held)
+	if got, want := counts(p), [3]int{0, 1, 3}; got != want {
+		t.Fatalf("active, inactive, free %v, want %v", got, want)
+	}
+}
+
+// The oldest copy answers lookups; only the last one's end is news.
+func TestDuplicates(t *testing.T) {
+	p := New(3)
+	var copies [3][]Block
+	for i := range copies {
+		copies[i], _ = p.Acquire(nil, nil, 1)
+		if visible := p.Cache(copies[i][0], 7); visible != (i == 0) {
+			t.Fatalf("copy %d: visible %v", i, visible)
+		}
+	}
+	for i, want := range []int{0, 2, 1} { // release order: the primary, then the newest
+		p.Release(copies[want])
+		if got := p.Lookup(7); got != copies[0][0] {
+			t.Fatalf("after release %d lookup finds %d, want the oldest copy %d", i, got, copies[0][0])
+		}
+	}
+	steps := []struct {
+		primary Block
+		evicted []uint64
+	}{{copies[1][0], nil}, {copies[1][0], nil}, {0, []uint64{7}}}
+	for i, want := range steps {
+		if _, ok := p.Acquire(nil, nil, 1); !ok {
+			t.Fatal("no room")
+		}
+		if got := p.Lookup(7); got != want.primary {
+			t.Errorf("eviction %d: lookup finds %d, want %d", i, got, want.primary)
+		}
+		if got := p.Evicted(); !slices.Equal(got, want.evicted) {
+			t.Errorf("eviction %d: evicted %v, want %v", i, got, want.evicted)
+		}
+	}
+}
+
+func TestSharedBlocksStayUntilTheLastHolder(t *testing.T) {
+	p := New(4)
+	a := hold(t, p, 1, 2)
+	b := hold(t, p, 1, 2)
+	if got, want := counts(p), [3]int{2, 0, 2}; got != want {
+		t.Fatalf("shared: %v, want %v", got, want)
+	}
+	p.Release(a)
+	if got, want := counts(p), [3]int{2, 0, 2}; got != want {
+		t.Fatalf("one holder left: %v, want %v", got, want)
+	}
+	if !p.Held(b[0]) {
+		t.Fatal("the other holder is not seen")
+	}
+	p.Release(b)
+	if got, want := counts(p), [3]int{0, 2, 2}; got != want {
+		t.Fatalf("no holder: %v, want %v", got, want)
+	}
+}
+
+// Hashes that share their home slot, removed in every order.
+func TestIndexKeepsCollidingEntries(t *testing.T) {
+	x := newIndex()
+	var same []uint64
+	for h := uint64(1); len(same) < 6; h++ {
+		if d := x.home(h); d >= 61 || d == 0 { // wraps around the end of the table
+			same = append(same, h)
+		}
+	}
+	for gone := range same {
+		x := newIndex()
+		for i, h := range same {
+			x.set(h, Block(i+1))
+		}
+		for k := range same {
+			drop := (gone + k) % len(same)
+			x.remove(same[drop])
+			for j := range same {
+				want := Block(0)
+				if (j-gone+len(same))%len(same) > k {
+					want = Block(j + 1)
+				}
+				if got := x.get(same[j]); got != want {
+					t.Fatalf("after removing %d from %d on: entry %d is %d, want %d", k+1, gone, j, got, want)
+				}
+			}
+		}
+		if x.used != 0 {
+			t.Fatalf("%d entries left", x.used)
+		}
+	}
+}
+
+// Churn at a full pool: every call hits, evicts and names blocks.
+func TestChurnAllocatesNothing(t *testing.T) {
+	p := New(256)
+	var held, hits []Block
+	next := uint64(0)
+	run := func() {
+		held, hits = held[:0], hits[:0]
+		base := next % 8
+		for i := range uint64(16) {
+			b := p.Lookup(base*1000 + i)
+			if b == 0 {
+				break
+			}
+			hits = append(hits, b)
+		}
+		var ok bool
+		held, ok = p.Acquire(held, hits, 64-len(hits))
+		if !ok {
+			t.Fatal("no room")
+		}
+		for i := len(hits); i < 16; i++ {
+			p.Cache(held[i], base*1000+uint64(i))
+		}
+		for i := 16; i < 64; i++ {
+			next++
+			p.Cache(held[i], 1<<40+next)
+		}
+		p.Release(held)
+	}
+	for range 100 {
+		run()
+	}
+	if p.Free() != 0 {
+		t.Fatalf("%d blocks free: the pool is not full", p.Free())
+	}
+	if n := testing.AllocsPerRun(100, run); n != 0 {
+		t.Fatalf("%v allocations per run", n)
+	}
+}
