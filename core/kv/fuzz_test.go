@@ -3,6 +3,7 @@ package kv
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -190,8 +191,14 @@ func (x *pair) check() {
 
 // FuzzPool reads a pool size and a list of four-byte operations.
 func FuzzPool(f *testing.F) {
-	f.Add([]byte{6, 0, 0, 0, 0x23, 1, 0, 1, 1, 2, 0, 0, 0, 0, 1, 1, 0x42, 2, 1, 0, 0, 0, 2, 0, 0x57})
-	f.Add([]byte{3, 0, 0, 0, 2, 1, 0, 0, 7, 1, 0, 1, 7, 2, 0, 0, 0, 0, 1, 7, 0x13, 0, 2, 7, 0x11, 2, 1, 0, 0})
+	for seed := range uint64(16) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		data := make([]byte, 1+4*100)
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		f.Add(data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) == 0 {
 			return

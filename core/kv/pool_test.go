@@ -88,35 +88,41 @@ func TestPrivateBlocksBecomeFree(t *testing.T) {
 	}
 }
 
-// The oldest copy answers lookups; only the last one's end is news.
+// The oldest copy answers lookups; only the last one's end is news. The copies
+// are evicted in every order.
 func TestDuplicates(t *testing.T) {
-	p := New(3)
-	var copies [3][]Block
-	for i := range copies {
-		copies[i], _ = p.Acquire(nil, nil, 1)
-		if visible := p.Cache(copies[i][0], 7); visible != (i == 0) {
-			t.Fatalf("copy %d: visible %v", i, visible)
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		p := New(3)
+		var copies []Block
+		for i := range 3 {
+			held, _ := p.Acquire(nil, nil, 1)
+			copies = append(copies, held[0])
+			if visible := p.Cache(held[0], 7); visible != (i == 0) {
+				t.Fatalf("copy %d: visible %v", i, visible)
+			}
 		}
-	}
-	for i, want := range []int{0, 2, 1} { // release order: the primary, then the newest
-		p.Release(copies[want])
-		if got := p.Lookup(7); got != copies[0][0] {
-			t.Fatalf("after release %d lookup finds %d, want the oldest copy %d", i, got, copies[0][0])
+		oldest := copies[0]
+		for _, i := range order {
+			p.Release(copies[i : i+1])
+			if got := p.Lookup(7); got != oldest {
+				t.Fatalf("order %v: a release changed the primary from %d to %d", order, oldest, got)
+			}
 		}
-	}
-	steps := []struct {
-		primary Block
-		evicted []uint64
-	}{{copies[1][0], nil}, {copies[1][0], nil}, {0, []uint64{7}}}
-	for i, want := range steps {
-		if _, ok := p.Acquire(nil, nil, 1); !ok {
-			t.Fatal("no room")
-		}
-		if got := p.Lookup(7); got != want.primary {
-			t.Errorf("eviction %d: lookup finds %d, want %d", i, got, want.primary)
-		}
-		if got := p.Evicted(); !slices.Equal(got, want.evicted) {
-			t.Errorf("eviction %d: evicted %v, want %v", i, got, want.evicted)
+		for n, gone := range order {
+			if _, ok := p.Acquire(nil, nil, 1); !ok {
+				t.Fatalf("order %v: no room", order)
+			}
+			primary, evicted := Block(0), []uint64{7}
+			for i, b := range copies {
+				if left := order[n+1:]; slices.Contains(left, i) {
+					primary, evicted = b, nil
+					break
+				}
+			}
+			if p.Lookup(7) != primary || !slices.Equal(p.Evicted(), evicted) {
+				t.Fatalf("order %v, copy %d evicted: lookup finds %d, want %d; evicted %v, want %v",
+					order, gone, p.Lookup(7), primary, p.Evicted(), evicted)
+			}
 		}
 	}
 }
