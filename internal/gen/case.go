@@ -1,0 +1,79 @@
+package gen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// TraceFile is the name of a case's trace, as its Files lists it.
+const TraceFile = "trace.jsonl"
+
+// ReplayCase is one offline replay both programs can run. Its JSON form is
+// that of a recorded case's case.json: file names and the keyword arguments
+// of the reference's run_trace_replay.
+type ReplayCase struct {
+	Name   string         `json:"name"`
+	Files  []string       `json:"files"`
+	Kwargs map[string]any `json:"kwargs"`
+	Rows   []Row          `json:"-"` // the content of the trace
+}
+
+// Engine returns the engine object inside the extra engine args; changing it
+// changes the case. It makes the object if there is none.
+func (c *ReplayCase) Engine() map[string]any {
+	args := object(c.Kwargs, "extra_engine_args")
+	return object(args, "engine")
+}
+
+func object(parent map[string]any, key string) map[string]any {
+	child, ok := parent[key].(map[string]any)
+	if !ok {
+		child = map[string]any{}
+		parent[key] = child
+	}
+	return child
+}
+
+// Trace is the text of the trace file.
+func (c *ReplayCase) Trace() []byte {
+	var b bytes.Buffer
+	if err := WriteRows(&b, c.Rows); err != nil {
+		panic(fmt.Sprintf("gen: a row of %s does not marshal: %v", c.Name, err))
+	}
+	return b.Bytes()
+}
+
+// Clone copies everything but the rows' own slices and pointers, which are
+// never changed in place.
+func (c *ReplayCase) Clone() *ReplayCase {
+	d := *c
+	d.Files = append([]string(nil), c.Files...)
+	d.Kwargs = cloneObject(c.Kwargs)
+	d.Rows = append([]Row(nil), c.Rows...)
+	return &d
+}
+
+func cloneObject(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		if child, ok := v.(map[string]any); ok {
+			v = cloneObject(child)
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// WriteTrace writes the trace below dir under its name in Files.
+func (c *ReplayCase) WriteTrace(dir string) error {
+	return os.WriteFile(filepath.Join(dir, TraceFile), c.Trace(), 0o644)
+}
+
+// MarshalCase is the text of the case's case.json.
+func (c *ReplayCase) MarshalCase() ([]byte, error) {
+	text, err := json.MarshalIndent(c, "", " ")
+	return append(text, '\n'), err
+}
