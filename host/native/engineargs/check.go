@@ -1,0 +1,154 @@
+package engineargs
+
+import (
+	"fmt"
+
+	"github.com/dryserve/dryserve/core/config"
+)
+
+// check applies the rules between fields: core/config's first, then those of
+// fields that core/config does not know.
+//
+// Source: reference behaviour notes, engine §2.2.
+func (d *decoder) check() error {
+	if fault := d.args.Engine.Check(); !fault.OK() {
+		return d.fault(fault)
+	}
+	e := d.args.Engine
+	if e.Backend != config.VLLM && d.args.PrefillScheduleInterval != 1 {
+		return d.only("engine.prefill_schedule_interval", "1 is accepted for backend "+backendWords[e.Backend])
+	}
+	if e.Backend != config.SGLang && d.args.PrefillDecodeInterval != 0 {
+		return d.only("engine.prefill_decode_interval", "0 is accepted for backend "+backendWords[e.Backend])
+	}
+	if rates, ok := d.at["engine.aic_nextn_accept_rates"]; ok && rates.kind != null {
+		if nextn, ok := d.at["engine.aic_nextn"]; !ok || nextn.kind == null {
+			return d.errorf(rates, "%s is given without aic_nextn; null is accepted then", rates.path)
+		}
+	}
+	if e.Backend == config.SGLang {
+		return d.checkSGLang()
+	}
+	return nil
+}
+
+func (d *decoder) checkSGLang() error {
+	s := d.args.SGLang
+	if s.MaxPrefillTokens == 0 {
+		return d.only("engine.sglang.max_prefill_tokens", wantPositive+" is accepted for backend sglang")
+	}
+	size := uint64(d.args.Engine.BlockSize)
+	if s.ChunkedPrefillSize == 0 || s.ChunkedPrefillSize%size != 0 {
+		if _, said := d.at["engine.sglang.chunked_prefill_size"]; said {
+			return d.only("engine.sglang.chunked_prefill_size", fmt.Sprintf("a multiple of the block size %d is accepted", size))
+		}
+		return d.only("engine.block_size", fmt.Sprintf("a divisor of chunked_prefill_size %d is accepted", s.ChunkedPrefillSize))
+	}
+	if !(s.Conservativeness >= 0) {
+		return d.only("engine.sglang.schedule_conservativeness", wantNumber+" is accepted for backend sglang")
+	}
+	return nil
+}
+
+// only words a refusal of the field read under key.
+func (d *decoder) only(key, accepted string) error {
+	v, ok := d.at[key]
+	if !ok {
+		return fmt.Errorf("%s: %s has an unusable default; %s", d.source, key, accepted)
+	}
+	return d.errorf(v, "%s is %s; %s", v.path, v.found(), accepted)
+}
+
+// faultKeys are the canonical names of the fields that core/config checks.
+func faultKey(f config.Field) string {
+	switch f {
+	case config.FieldBackend:
+		return "engine.backend"
+	case config.FieldRole:
+		return "engine.worker_type"
+	case config.FieldNumGPUBlocks, config.FieldTotalSlots:
+		return "engine.num_gpu_blocks"
+	case config.FieldBlockSize:
+		return "engine.block_size"
+	case config.FieldMaxModelLen:
+		return "engine.max_model_len"
+	case config.FieldMaxNumSeqs:
+		return "engine.max_num_seqs"
+	case config.FieldMaxNumBatchedTokens:
+		return "engine.max_num_batched_tokens"
+	case config.FieldEnableChunkedPrefill:
+		return "engine.enable_chunked_prefill"
+	case config.FieldPreemption:
+		return "engine.preemption_mode"
+	case config.FieldSpeedupRatio:
+		return "engine.speedup_ratio"
+	case config.FieldDecodeSpeedupRatio:
+		return "engine.decode_speedup_ratio"
+	case config.FieldEmitKVTokenIDs:
+		return "engine.emit_kv_token_ids"
+	case config.FieldTimingPrefillMs:
+		return "engine.timing_model.prefill_ms"
+	case config.FieldTimingDecodeMs:
+		return "engine.timing_model.decode_ms"
+	case config.FieldDPSize:
+		return "dp_size"
+	case config.FieldTensorParallelSize:
+		return "tensor_parallel_size"
+	}
+	return "engine"
+}
+
+// fault words a fault of core/config.
+func (d *decoder) fault(f config.Fault) error {
+	key := faultKey(f.Field)
+	if f.Field == config.FieldTotalSlots {
+		if _, said := d.at[key]; !said {
+			key = "engine.block_size"
+		}
+		return d.only(key, fmt.Sprintf("num_gpu_blocks times block_size of at most %d is accepted", int64(config.MaxTotalSlots)))
+	}
+	switch f.Code {
+	case config.BelowTwo:
+		return d.only(key, "a whole number of at least 2 is accepted for backend "+backendWords[d.args.Engine.Backend])
+	case config.TooLarge:
+		return d.only(key, fmt.Sprintf("at most %d is accepted", limit(f.Field)))
+	case config.NeedsChunking:
+		return d.only(key, "true is accepted for backend sglang")
+	case config.NeedsEvents:
+		return d.only(key, "true is accepted only together with emit_kv_events")
+	}
+	return d.only(key, d.accepts[key]+" is accepted")
+}
+
+func limit(f config.Field) int64 {
+	switch f {
+	case config.FieldNumGPUBlocks:
+		return config.MaxGPUBlocks
+	case config.FieldBlockSize:
+		return config.MaxBlockSize
+	case config.FieldDPSize:
+		return config.MaxRanks
+	case config.FieldTensorParallelSize:
+		return config.MaxTensorSize
+	}
+	return int64(config.Unbounded)
+}
+
+// checkBuilt refuses what is valid and not built yet.
+func (d *decoder) checkBuilt() error {
+	n := d.feature
+	switch e := d.args.Engine; {
+	case e.Backend != config.VLLM:
+		n = notBuilt{"backend " + backendWords[e.Backend], d.at["engine.backend"], `"vllm"`}
+	case e.Role != config.Aggregated && d.at["engine.worker_type"].kind == boolean:
+		n = notBuilt{"disaggregated serving", d.at["engine.worker_type"], "false"}
+	case e.Role != config.Aggregated:
+		n = notBuilt{"disaggregated serving", d.at["engine.worker_type"], `"aggregated"`}
+	case e.DPSize != 1:
+		n = notBuilt{"attention data parallelism", d.at["dp_size"], "1"}
+	}
+	if n.feature == "" {
+		return nil
+	}
+	return d.errorf(n.at, "%s is %s, but %s is not built yet; %s is accepted", n.at.path, n.at.found(), n.feature, n.accepted)
+}

@@ -1,0 +1,186 @@
+// Package engineargs reads the engine arguments that describe a simulated
+// engine: inline JSON or a file, in the canonical form of the reference
+// ({"engine": {…}, "dp_size": …, "dynamo": {…}}) or in the flat form of its
+// older releases ({"block_size": …, "engine_type": …}).
+//
+// It owns the names, types, defaults and sentences of those fields. It does
+// not own the rules between numbers that the simulation needs (core/config
+// does) and it does not start anything.
+//
+// Invariants: nothing is ignored in silence. Unknown fields, duplicate
+// fields and wrong types are errors at every level; a field whose feature is
+// not built yet is refused unless it has its neutral value; fields that
+// cannot change an offline replay are checked and kept, so that Marshal
+// gives them back.
+package engineargs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/cliutil"
+)
+
+// Flag is the command-line flag whose argument Load takes; it names inline
+// JSON in sentences.
+const Flag = "--extra-engine-args"
+
+// maxFileBytes bounds a file of engine arguments; real ones have under 4 KiB.
+const maxFileBytes = 16 << 20
+
+// OptUint is an optional whole number.
+type OptUint struct {
+	Set bool
+	V   uint64
+}
+
+// OptFloat is an optional number.
+type OptFloat struct {
+	Set bool
+	V   float64
+}
+
+// OptString is an optional text.
+type OptString struct {
+	Set bool
+	V   string
+}
+
+// Args is one engine as launched. Engine is what the simulation reads; the
+// rest cannot change an offline replay of aggregated workers.
+//
+// Source of fields and defaults: reference behaviour notes, engine §2.
+type Args struct {
+	Engine config.Engine
+
+	PrefillScheduleInterval uint64 // acts only with dp_size above 1
+	PrefillDecodeInterval   uint64 // SGLang only
+	MTPSeed                 uint64 // acts only with aic_nextn
+	SGLang                  SGLang
+
+	KVTransferBytesPerToken OptUint  // bytes, disaggregated serving only
+	KVCacheBytesPerToken    OptUint  // bytes, host offload only
+	KVTransferBandwidthGBs  OptFloat // 1e9 bytes/s, disaggregated serving only
+	DestinationMissing      bool     // transfer only what the destination lacks
+
+	StartupTimeS           OptFloat // acts only when workers are added
+	NumGPUBlocksExplicit   bool
+	GPUMemoryUtilization   OptFloat // capacity planning only, as the next three
+	MemFractionStatic      OptFloat
+	FreeGPUMemoryFraction  OptFloat
+	CUDAGraphReservedBytes OptUint
+
+	Dynamo Dynamo
+}
+
+// SGLang holds the scheduler settings that only backend sglang reads.
+type SGLang struct {
+	LongestPrefixFirst bool // schedule_policy lpm instead of fifo
+	MaxPrefillTokens   uint64
+	ChunkedPrefillSize uint64 // tokens
+	ClipMaxNewTokens   uint64
+	Conservativeness   float64
+}
+
+// Dynamo holds options of a live worker.
+type Dynamo struct {
+	EnableLocalIndexer      bool
+	BootstrapPort           OptUint
+	HandoffSessionTimeoutMs uint64
+	HasReasoning            bool
+	Reasoning               Reasoning // meaningful if HasReasoning
+	ResponseReplayTracePath OptString
+	ZMQKVEventsPort         OptUint
+	ZMQReplayPort           OptUint
+	RouterQueuePolicy       OptString // fcfs, lcfs or wspt
+}
+
+// Reasoning shapes the thinking part of a live answer.
+type Reasoning struct {
+	StartTokenID, EndTokenID uint64
+	ThinkingRatio            float64
+}
+
+// Default is what an empty object means: one rank of vLLM.
+func Default() Args { return defaults(config.VLLM) }
+
+func defaults(b config.Backend) Args {
+	return Args{
+		Engine:                  config.Defaults(b),
+		PrefillScheduleInterval: 1,
+		MTPSeed:                 42,
+		SGLang: SGLang{
+			MaxPrefillTokens:   16384,
+			ChunkedPrefillSize: 8192,
+			ClipMaxNewTokens:   4096,
+			Conservativeness:   1,
+		},
+		Dynamo: Dynamo{HandoffSessionTimeoutMs: 300000},
+	}
+}
+
+// Load reads the argument of a flag: JSON if its first visible character is
+// one of { [ ", else the path of a file holding JSON. Every error is one
+// sentence that names the place, what was found and what is accepted.
+func Load(argument string) (Args, error) {
+	switch text := strings.TrimLeft(argument, " \t\r\n"); {
+	case text == "":
+		return Args{}, errors.New(Flag + " is empty; JSON or the path of a JSON file is accepted")
+	case strings.IndexByte(`{["`, text[0]) >= 0:
+		return Parse(Flag, []byte(argument))
+	}
+	data, err := readFile(argument)
+	if err != nil {
+		return Args{}, err
+	}
+	return Parse(argument, data)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot open %s: %w; JSON or the path of a JSON file is accepted", Flag, path, cliutil.Reason(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot read %s: %w", Flag, path, cliutil.Reason(err))
+	}
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("%s: %s is larger than %d MiB; a JSON object of engine arguments is accepted", Flag, path, maxFileBytes>>20)
+	}
+	return data, nil
+}
+
+// Parse reads engine arguments from JSON text; source names it in errors.
+// The result has passed config's check and holds no feature that is not
+// built yet.
+func Parse(source string, data []byte) (Args, error) {
+	d := decoder{source: source, data: data}
+	root, err := d.document()
+	if err != nil {
+		return Args{}, err
+	}
+	if root.kind != object {
+		return Args{}, d.errorf(root, "engine arguments are %s; a JSON object is accepted", root.found())
+	}
+	if isFlat(root) {
+		err = d.flatForm(root)
+	} else {
+		err = d.canonical(root)
+	}
+	if err == nil {
+		err = d.check()
+	}
+	if err == nil {
+		err = d.checkBuilt()
+	}
+	if err != nil {
+		return Args{}, err
+	}
+	return d.args, nil
+}

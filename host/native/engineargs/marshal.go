@@ -1,0 +1,172 @@
+package engineargs
+
+import (
+	"strconv"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/cliutil"
+)
+
+// Marshal writes a in the canonical form with every field, in the reference's
+// order: limits that are off are null, and optional fields that the reference
+// leaves out when absent are left out. Parsing the result gives a back.
+func (a Args) Marshal() []byte {
+	w := writer{}
+	w.open("engine")
+	a.marshalEngine(&w)
+	w.shut()
+	w.whole("dp_size", uint64(a.Engine.DPSize))
+	w.whole("tensor_parallel_size", uint64(a.Engine.TensorParallelSize))
+	w.optReal("startup_time", a.StartupTimeS)
+	w.boolean("num_gpu_blocks_is_explicit", a.NumGPUBlocksExplicit)
+	w.optReal("gpu_memory_utilization", a.GPUMemoryUtilization)
+	w.optReal("mem_fraction_static", a.MemFractionStatic)
+	w.optReal("free_gpu_memory_fraction", a.FreeGPUMemoryFraction)
+	w.optWhole("cuda_graph_reserved_bytes", a.CUDAGraphReservedBytes)
+	w.open("dynamo")
+	a.Dynamo.marshal(&w)
+	w.shut()
+	return append(append([]byte{'{'}, w.buf...), '}')
+}
+
+func (a Args) marshalEngine(w *writer) {
+	e := a.Engine
+	w.text("backend", backendWords[e.Backend])
+	w.whole("num_gpu_blocks", uint64(e.NumGPUBlocks))
+	w.whole("block_size", uint64(e.BlockSize))
+	w.optWhole("max_model_len", OptUint{e.MaxModelLen != 0, uint64(e.MaxModelLen)})
+	w.optWhole("max_num_seqs", OptUint{e.MaxNumSeqs != config.Unbounded, uint64(e.MaxNumSeqs)})
+	w.optWhole("max_num_batched_tokens", OptUint{e.MaxNumBatchedTokens != config.Unbounded, uint64(e.MaxNumBatchedTokens)})
+	w.whole("prefill_schedule_interval", a.PrefillScheduleInterval)
+	w.whole("prefill_decode_interval", a.PrefillDecodeInterval)
+	w.boolean("enable_prefix_caching", e.EnablePrefixCaching)
+	w.boolean("enable_chunked_prefill", e.EnableChunkedPrefill)
+	w.real("speedup_ratio", e.SpeedupRatio)
+	w.real("decode_speedup_ratio", e.DecodeSpeedupRatio)
+	w.null("aic_nextn")
+	w.null("aic_nextn_accept_rates")
+	w.whole("aic_mtp_seed", a.MTPSeed)
+	w.text("worker_type", roleWords[e.Role])
+	w.text("preemption_mode", preemptionWords[e.Preemption])
+	w.boolean("emit_kv_events", e.EmitKVEvents)
+	w.boolean("emit_kv_token_ids", e.EmitKVTokenIDs)
+	w.optWhole("kv_transfer_bytes_per_token", a.KVTransferBytesPerToken)
+	if a.KVCacheBytesPerToken.Set {
+		w.optWhole("kv_cache_bytes_per_token", a.KVCacheBytesPerToken)
+	}
+	w.optReal("kv_transfer_bandwidth", a.KVTransferBandwidthGBs)
+	w.text("kv_transfer_timing_mode", transferWords[index(a.DestinationMissing)])
+	w.open("timing_model")
+	w.text("type", timingWords[e.Timing.Kind])
+	if e.Timing.Kind == config.Fixed {
+		w.real("prefill_ms", e.Timing.PrefillMs)
+		w.real("decode_ms", e.Timing.DecodeMs)
+	}
+	w.shut()
+	w.open("sglang")
+	w.text("schedule_policy", policyWords[index(a.SGLang.LongestPrefixFirst)])
+	w.whole("max_prefill_tokens", a.SGLang.MaxPrefillTokens)
+	w.whole("chunked_prefill_size", a.SGLang.ChunkedPrefillSize)
+	w.whole("clip_max_new_tokens", a.SGLang.ClipMaxNewTokens)
+	w.real("schedule_conservativeness", a.SGLang.Conservativeness)
+	w.shut()
+	w.open("trtllm")
+	w.text("capacity_scheduler_policy", "guaranteed_no_evict")
+	w.shut()
+}
+
+func (y Dynamo) marshal(w *writer) {
+	w.boolean("enable_local_indexer", y.EnableLocalIndexer)
+	w.optWhole("bootstrap_port", y.BootstrapPort)
+	w.whole("handoff_session_timeout_ms", y.HandoffSessionTimeoutMs)
+	if y.HasReasoning {
+		w.open("reasoning")
+		w.whole("start_thinking_token_id", y.Reasoning.StartTokenID)
+		w.whole("end_thinking_token_id", y.Reasoning.EndTokenID)
+		w.real("thinking_ratio", y.Reasoning.ThinkingRatio)
+		w.shut()
+	} else {
+		w.null("reasoning")
+	}
+	w.optText("response_replay_trace_path", y.ResponseReplayTracePath)
+	w.optWhole("zmq_kv_events_port", y.ZMQKVEventsPort)
+	w.optWhole("zmq_replay_port", y.ZMQReplayPort)
+	w.optText("router_queue_policy", y.RouterQueuePolicy)
+}
+
+func index(second bool) int {
+	if second {
+		return 1
+	}
+	return 0
+}
+
+// writer appends members of the innermost open object.
+type writer struct {
+	buf   []byte
+	fresh bool // nothing stands in the open object yet
+}
+
+func (w *writer) key(name string) {
+	if len(w.buf) > 0 && !w.fresh {
+		w.buf = append(w.buf, ',')
+	}
+	w.fresh = false
+	w.buf = append(cliutil.AppendJSONString(w.buf, name), ':')
+}
+
+func (w *writer) open(name string) {
+	w.key(name)
+	w.buf, w.fresh = append(w.buf, '{'), true
+}
+
+func (w *writer) shut() { w.buf, w.fresh = append(w.buf, '}'), false }
+
+func (w *writer) null(name string) {
+	w.key(name)
+	w.buf = append(w.buf, "null"...)
+}
+
+func (w *writer) boolean(name string, yes bool) {
+	w.key(name)
+	w.buf = strconv.AppendBool(w.buf, yes)
+}
+
+func (w *writer) whole(name string, n uint64) {
+	w.key(name)
+	w.buf = strconv.AppendUint(w.buf, n, 10)
+}
+
+func (w *writer) real(name string, x float64) {
+	w.key(name)
+	w.buf = cliutil.AppendPythonFloat(w.buf, x)
+}
+
+func (w *writer) text(name, s string) {
+	w.key(name)
+	w.buf = cliutil.AppendJSONString(w.buf, s)
+}
+
+func (w *writer) optWhole(name string, n OptUint) {
+	if n.Set {
+		w.whole(name, n.V)
+	} else {
+		w.null(name)
+	}
+}
+
+func (w *writer) optReal(name string, x OptFloat) {
+	if x.Set {
+		w.real(name, x.V)
+	} else {
+		w.null(name)
+	}
+}
+
+func (w *writer) optText(name string, s OptString) {
+	if s.Set {
+		w.text(name, s.V)
+	} else {
+		w.null(name)
+	}
+}

@@ -1,0 +1,153 @@
+package engineargs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dryserve/dryserve/core/config"
+)
+
+// positive refuses 0 where 0 has a meaning of its own in core/config.
+func positive(set setter) setter {
+	return func(d *decoder, v value) error {
+		if n, err := v.whole(); err == nil && n == 0 {
+			return errUnaccepted
+		}
+		return set(d, v)
+	}
+}
+
+func queuePolicy(d *decoder, v value) error {
+	if v.kind == text && !slices.Contains(queueWords, v.text) {
+		return errUnaccepted
+	}
+	return setOptText(func(a *Args) *OptString { return &a.Dynamo.RouterQueuePolicy })(d, v)
+}
+
+func (d *decoder) nextN(v value) error {
+	if v.kind == null {
+		return nil
+	}
+	if _, err := v.within(1, 5); err != nil {
+		return err
+	}
+	d.later(v, "speculative decoding (MTP)", "null")
+	return nil
+}
+
+// acceptRates checks only the type: the text has a meaning beside aic_nextn
+// alone, and aic_nextn is refused.
+func (d *decoder) acceptRates(v value) error {
+	if v.kind != null && v.kind != text {
+		return errUnaccepted
+	}
+	return nil
+}
+
+func (d *decoder) cacheGroups(v value) error {
+	if v.kind != array {
+		return errUnaccepted
+	}
+	if len(v.elems) > 0 {
+		d.later(v, "a KV cache split in groups", "[]")
+	}
+	return nil
+}
+
+// timing reads the tagged object of engine.timing_model.
+func (d *decoder) timing(v value) error {
+	if v.kind != object {
+		return errUnaccepted
+	}
+	kinds := append(slices.Clone(timingWords), "external")
+	chosen := ""
+	for _, m := range v.members {
+		if m.name != "type" {
+			continue
+		}
+		if m.value.kind != text || !slices.Contains(kinds, m.value.text) {
+			return d.errorf(m.value, "%s is %s; %s is accepted", m.value.path, m.value.found(), oneOf(kinds))
+		}
+		chosen = m.value.text
+	}
+	tag := field{"type", "engine.timing_model.type", oneOf(kinds), func(*decoder, value) error { return nil }}
+	switch chosen {
+	case "":
+		return d.errorf(v, "%s has no type; %s is accepted", v.path, oneOf(kinds))
+	case "polynomial":
+		d.args.Engine.Timing = config.Timing{Kind: config.Polynomial}
+		return d.walk(v, []field{tag})
+	case "fixed":
+		return d.fixedTiming(v, tag)
+	}
+	return d.externalTiming(v, tag)
+}
+
+func (d *decoder) fixedTiming(v value, tag field) error {
+	d.args.Engine.Timing = config.Timing{Kind: config.Fixed}
+	fields := []field{
+		tag,
+		{"prefill_ms", "engine.timing_model.prefill_ms", wantNumber, setReal(func(a *Args) *float64 { return &a.Engine.Timing.PrefillMs })},
+		{"decode_ms", "engine.timing_model.decode_ms", wantNumber, setReal(func(a *Args) *float64 { return &a.Engine.Timing.DecodeMs })},
+	}
+	if err := d.walk(v, fields); err != nil {
+		return err
+	}
+	return d.require(v, fields)
+}
+
+func (d *decoder) externalTiming(v value, tag field) error {
+	anything := func(*decoder, value) error { return nil }
+	fields := []field{
+		tag,
+		{"provider", "engine.timing_model.provider", "the name of a timing provider", func(_ *decoder, v value) error {
+			if v.kind != text || strings.TrimSpace(v.text) == "" {
+				return errUnaccepted
+			}
+			return nil
+		}},
+		{"config", "engine.timing_model.config", "any value", anything},
+	}
+	if err := d.walk(v, fields); err != nil {
+		return err
+	}
+	if err := d.require(v, fields[:2]); err != nil {
+		return err
+	}
+	d.later(v, "pass timing from an external provider", "type \"polynomial\" or \"fixed\"")
+	return nil
+}
+
+func (d *decoder) reasoning(v value) error {
+	d.args.Dynamo.HasReasoning, d.args.Dynamo.Reasoning = false, Reasoning{}
+	if v.kind == null {
+		return nil
+	}
+	if v.kind != object {
+		return errUnaccepted
+	}
+	d.args.Dynamo.HasReasoning = true
+	if err := d.walk(v, reasoningFields()); err != nil {
+		return err
+	}
+	return d.require(v, reasoningFields())
+}
+
+func (d *decoder) thinkingRatio(v value) error {
+	x, err := v.real()
+	if err != nil || x < 0 || x > 1 {
+		return errUnaccepted
+	}
+	d.args.Dynamo.Reasoning.ThinkingRatio = x
+	return nil
+}
+
+// require refuses an object that lacks one of the fields.
+func (d *decoder) require(obj value, fields []field) error {
+	for _, f := range fields {
+		if _, ok := d.at[f.key]; !ok {
+			return d.errorf(obj, "%s has no %s; %s is accepted", obj.path, f.name, f.accepts)
+		}
+	}
+	return nil
+}
