@@ -19,8 +19,14 @@ type arrivals struct {
 	order  []int32 // sessions by start; nil: file order, or a cap
 	opened int     // sessions begun
 	capped bool
+	cap    int  // sessions active at a time
 	single bool // every session has one turn
 	heap   []ready
+
+	// While sessions are still being fed: the start of the newest, before
+	// which everything is known; +Inf once all are there.
+	horizonMs float64
+	streaming bool
 }
 
 type ready struct {
@@ -31,12 +37,11 @@ type ready struct {
 
 func (a *arrivals) init(cfg config.Replay, w *workload.Workload) {
 	a.load = w
-	a.capped = cfg.Concurrency > 0
+	a.capped, a.cap = cfg.Concurrency > 0, cfg.Concurrency
 	a.single = len(w.Sessions) == len(w.Turns)
+	a.horizonMs = math.Inf(1)
 	if a.capped {
-		for range min(cfg.Concurrency, len(w.Sessions)) {
-			a.open(0)
-		}
+		a.begin()
 		return
 	}
 	byStart := func(x, y workload.Session) int { return cmp.Compare(x.StartMs, y.StartMs) }
@@ -48,6 +53,19 @@ func (a *arrivals) init(cfg config.Replay, w *workload.Workload) {
 		a.order[i] = int32(i)
 	}
 	slices.SortStableFunc(a.order, func(i, j int32) int { return byStart(w.Sessions[i], w.Sessions[j]) })
+}
+
+// begin opens the first sessions under a cap.
+func (a *arrivals) begin() {
+	for range min(a.cap, len(a.load.Sessions)) {
+		a.open(0)
+	}
+}
+
+// starved reports whether a session still to be fed may be due to begin: under
+// a cap every session that ends begins another.
+func (a *arrivals) starved() bool {
+	return a.streaming && a.capped && len(a.load.Sessions)-a.opened < a.cap
 }
 
 // fixed reports whether every arrival is known from the start.

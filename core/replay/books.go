@@ -2,6 +2,7 @@ package replay
 
 import (
 	"math"
+	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/stats"
@@ -16,6 +17,7 @@ type books struct {
 	load     *workload.Workload
 	arriveMs []float64 // by turn; nil: a turn arrives at its session's start
 
+	nowMs                                float64
 	arrived, completed, rejected, failed int64
 
 	committed     int64
@@ -28,7 +30,8 @@ type books struct {
 	gaps                  stats.Gaps
 	goodput, goodputTok   int64
 
-	times      []float64 // scratch
+	times      []float64   // scratch
+	again      []Admission // scratch
 	records    []Record
 	admissions []Admission
 	unservable []int32
@@ -44,9 +47,21 @@ func (b *books) init(cfg config.Replay, w *workload.Workload, varying bool) {
 	b.tpot, b.e2e = make([]float64, 0, n), make([]float64, 0, n)
 }
 
-// tick adds a step of the clock to the worker-seconds.
-func (b *books) tick(dtMs float64) {
-	b.workerSeconds += float64(float64(b.cfg.NumWorkers)*dtMs) / 1000
+// tick moves the clock to a timestamp, adding to the worker-seconds.
+func (b *books) tick(toMs float64) {
+	b.workerSeconds += float64(float64(b.cfg.NumWorkers)*(toMs-b.nowMs)) / 1000
+	b.nowMs = toMs
+}
+
+// tickAll moves the clock through sorted timestamps.
+func (b *books) tickAll(times []float64) {
+	workers := float64(b.cfg.NumWorkers)
+	sum, now := b.workerSeconds, b.nowMs
+	for _, t := range times {
+		sum += float64(workers*(t-now)) / 1000
+		now = t
+	}
+	b.workerSeconds, b.nowMs = sum, now
 }
 
 func (b *books) ended() int64    { return b.completed + b.rejected + b.failed }
@@ -66,17 +81,9 @@ func (b *books) arrival(turn int32) float64 {
 	return b.load.Sessions[b.load.Turns[turn].Session].StartMs
 }
 
-// end books a request that ended at nowMs.
-func (b *books) end(w worker, worker, id int32, nowMs float64) (turn int32, fate stretch.Fate) {
-	r := w.Result(id)
-	if int(r.Emitted) > len(b.times) {
-		b.times = make([]float64, 2*r.Emitted)
-	}
-	b.account(w, worker, id, r, w.Times(id, b.times), nowMs)
-	return r.Turn, r.Fate
-}
-
-func (b *books) account(w worker, worker, id int32, r stretch.Result, times []float64, nowMs float64) {
+// account books a request that ended at nowMs on a worker: the times of its
+// tokens, its admissions after the first.
+func (b *books) account(worker int32, r stretch.Result, times []float64, again []Admission, nowMs float64) {
 	arrivalMs := b.arrival(r.Turn)
 	switch {
 	case r.Fate == stretch.Rejected:
@@ -88,7 +95,7 @@ func (b *books) account(w worker, worker, id int32, r stretch.Result, times []fl
 		b.complete(r, times, arrivalMs, nowMs)
 	}
 	if b.cfg.CaptureRequests {
-		b.record(w, worker, id, r, times, arrivalMs, nowMs)
+		b.record(worker, r, times, again, arrivalMs, nowMs)
 	}
 }
 
@@ -129,7 +136,7 @@ func (b *books) meets(s config.SLA, n int, ttftMs, e2eMs float64) bool {
 	return s.ITLMs < 0 || n < 2 || (e2eMs-ttftMs)/float64(n-1) <= s.ITLMs
 }
 
-func (b *books) record(w worker, worker, id int32, r stretch.Result, times []float64, arrivalMs, nowMs float64) {
+func (b *books) record(worker int32, r stretch.Result, times []float64, again []Admission, arrivalMs, nowMs float64) {
 	t := &b.load.Turns[r.Turn]
 	nan := math.NaN()
 	rec := Record{
@@ -148,10 +155,7 @@ func (b *books) record(w worker, worker, id int32, r stretch.Result, times []flo
 	if r.Admits > 0 {
 		rec.FirstAdmitMs = r.AdmitMs
 		b.admissions = append(b.admissions, Admission{r.AdmitMs, r.Reused})
-		for i := 1; i < int(r.Admits); i++ {
-			atMs, reused := w.Readmission(id, i)
-			b.admissions = append(b.admissions, Admission{atMs, reused})
-		}
+		b.admissions = append(b.admissions, again...)
 	}
 	b.records = append(b.records, rec)
 }
@@ -172,8 +176,11 @@ func (s *Sim) Records() []Record { return s.books.records }
 // Admissions backs the records' admission histories.
 func (s *Sim) Admissions() []Admission { return s.books.admissions }
 
-// Unservable lists the turns that failed because they can never be served, in order.
-func (s *Sim) Unservable() []int32 { return s.books.unservable }
+// Unservable lists the turns that failed because they can never be served, in file order.
+func (s *Sim) Unservable() []int32 {
+	slices.Sort(s.books.unservable)
+	return s.books.unservable
+}
 
 // Summary computes the report's numbers. It sorts the samples: call it once,
 // after Step has returned Done.

@@ -14,9 +14,11 @@ import (
 // Status says why Step returned.
 type Status uint8
 
-// Running: the budget is used up. Done: nothing is left to happen. Stuck: see Sim.Fault.
+// Running: the budget is used up. Idle: what happens next depends on sessions
+// not fed yet (see Feed). Done: nothing is left to happen. Stuck: see Sim.Fault.
 const (
 	Running Status = iota
+	Idle
 	Done
 	Stuck
 )
@@ -53,7 +55,7 @@ type worker interface {
 	FailHead()
 	Log(first int64) []float64
 	Pass() int64
-	Trim(keep int64)
+	Trim()
 }
 
 // Sim is one run.
@@ -64,16 +66,16 @@ type Sim struct {
 	arrivals arrivals
 	books    books
 	windows  *windows // nil: one event after the other
+	pools    []*extent.Pool
+	ledger   ledger
 
-	nowMs   float64
-	capMs   float64 // no timestamp after it is entered
-	busy    []flight
-	due     []int32 // idle workers to drive at nowMs
-	isDue   []bool
-	rr      int
-	status  Status
-	started bool
-	fault   Fault
+	capMs  float64 // no timestamp after it is entered
+	busy   []flight
+	due    []int32 // idle workers to drive at nowMs
+	isDue  []bool
+	rr     int
+	status Status
+	fault  Fault
 }
 
 // flight is a pass under way.
@@ -96,13 +98,14 @@ func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
 			continue
 		}
 		pool := extent.New(w.Prompts, cfg.Engine.NumGPUBlocks, cfg.Engine.BlockSize, cfg.TraceBlockSize)
+		s.pools = append(s.pools, pool)
 		fast = append(fast, stretch.New(cfg.Engine, w, pool))
 		s.workers = append(s.workers, fast[i])
 	}
 	s.arrivals.init(cfg, w)
 	s.books.init(cfg, w, !s.arrivals.fixed())
 	model := timing.New(cfg.Engine)
-	if !plain && !o.Eventful && cfg.NumWorkers > 1 && s.arrivals.fixed() && !model.CanBeZero() {
+	if !plain && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() {
 		s.windows = newWindows(fast, model)
 	}
 	return s
@@ -123,11 +126,13 @@ func (s *Sim) Step(budget int) Status {
 	if s.windows != nil {
 		return s.stepWindows(budget)
 	}
-	if !s.started {
-		s.started = true
-		s.settle()
-	}
 	for budget > 0 {
+		if s.arrivals.starved() {
+			return Idle
+		}
+		if s.arrivals.streaming && s.arrivals.capped && s.arrivals.opened == 0 {
+			s.arrivals.begin()
+		}
 		if n := s.glide(budget); n > 0 {
 			budget -= n
 			continue
@@ -135,6 +140,9 @@ func (s *Sim) Step(budget int) Status {
 		t := s.arrivals.next()
 		if len(s.busy) > 0 {
 			t = min(t, s.busy[0].endMs)
+		}
+		if s.arrivals.streaming && t >= s.arrivals.horizonMs {
+			return Idle
 		}
 		if math.IsInf(t, 1) {
 			return s.finish()
@@ -155,28 +163,27 @@ func (s *Sim) finish() Status {
 	s.status = Done
 	if n := s.books.inFlight(); n > 0 {
 		s.status = Stuck
-		s.fault = Fault{InFlight: n, NowMs: s.nowMs}
+		s.fault = Fault{InFlight: n, NowMs: s.books.nowMs}
 	}
 	return s.status
 }
 
 // advance moves the clock, adding to the worker-seconds (replay notes §6.2).
 func (s *Sim) advance(toMs float64) {
-	s.books.tick(toMs - s.nowMs)
-	s.nowMs = toMs
+	s.books.tick(toMs)
 }
 
 // settle does everything that happens at the current timestamp.
 func (s *Sim) settle() {
 	for {
-		for len(s.busy) > 0 && s.busy[0].endMs == s.nowMs {
+		for len(s.busy) > 0 && s.busy[0].endMs == s.books.nowMs {
 			w := s.busy[0].worker
 			s.popBusy()
 			s.complete(w)
 			s.wake(w)
 		}
 		for {
-			turn, atMs, ok := s.arrivals.pop(s.nowMs)
+			turn, atMs, ok := s.arrivals.pop(s.books.nowMs)
 			if !ok {
 				break
 			}
@@ -223,8 +230,8 @@ func (s *Sim) inFlight(w int32) bool {
 func (s *Sim) drive(id int32) {
 	w := s.workers[id]
 	for w.Ready() {
-		endMs := w.Begin(s.nowMs)
-		if endMs > s.nowMs {
+		endMs := w.Begin(s.books.nowMs)
+		if endMs > s.books.nowMs {
 			s.pushBusy(flight{endMs, id})
 			return
 		}
@@ -244,13 +251,29 @@ func (s *Sim) complete(id int32) {
 	s.books.committed += int64(w.CommittedPrefill())
 	ended := w.Ended()
 	for _, r := range ended {
-		turn, fate := s.books.end(w, id, r, s.nowMs)
-		s.arrivals.feedback(turn, fate == stretch.Failed, s.nowMs)
+		turn, fate := s.end(w, id, r)
+		s.arrivals.feedback(turn, fate == stretch.Failed, s.books.nowMs)
 		w.Free(r)
 	}
 	if len(ended) > 0 {
-		w.Trim(w.Pass())
+		w.Trim()
 	}
+}
+
+// end books one request that ended at the current timestamp.
+func (s *Sim) end(w worker, id, req int32) (turn int32, fate stretch.Fate) {
+	b := &s.books
+	r := w.Result(req)
+	if int(r.Emitted) > len(b.times) {
+		b.times = make([]float64, 2*r.Emitted)
+	}
+	b.again = b.again[:0]
+	for i := 1; i < int(r.Admits); i++ {
+		atMs, reused := w.Readmission(req, i)
+		b.again = append(b.again, Admission{atMs, reused})
+	}
+	b.account(id, r, w.Times(req, b.times), b.again, s.books.nowMs)
+	return r.Turn, r.Fate
 }
 
 // glide lets the worker whose pass ends next run on alone while nothing else
@@ -264,7 +287,7 @@ func (s *Sim) glide(most int) int {
 	if len(w.Ended()) > 0 {
 		return 0
 	}
-	untilMs := s.arrivals.next()
+	untilMs := min(s.arrivals.next(), s.arrivals.horizonMs)
 	for i := 1; i < min(3, len(s.busy)); i++ {
 		untilMs = min(untilMs, s.busy[i].endMs)
 	}

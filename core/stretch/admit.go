@@ -14,7 +14,7 @@ func (w *Worker) head() (int32, candidate) {
 		r := &w.reqs[^e]
 		return e, candidate{id: ^e, input: int(r.input), emitted: int(r.emitted), limit: int(r.limit)}
 	}
-	t := &w.turns[e]
+	t := &w.load.Turns[e]
 	limit := int(t.Output)
 	if w.maxLen > 0 {
 		limit = min(limit, max(w.maxLen-int(t.Input), 0))

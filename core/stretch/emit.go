@@ -218,6 +218,6 @@ func (w *Worker) promptOf(entry int32) extent.Prompt {
 	if entry < 0 {
 		return w.reqs[^entry].prompt
 	}
-	t := &w.turns[entry]
+	t := &w.load.Turns[entry]
 	return extent.Prompt{Leaf: t.Leaf, Blocks: t.Input / int32(w.blockSize)}
 }

@@ -1,5 +1,7 @@
 package stretch
 
+import "slices"
+
 // Result is what is known of a request that ended.
 type Result struct {
 	Turn    int32
@@ -21,6 +23,20 @@ func (w *Worker) Result(id int32) Result {
 	return Result{Turn: r.turn, Fate: fate, Emitted: r.emitted, Admits: r.admits, Reused: r.reused, Most: r.most, AdmitMs: r.admitMs}
 }
 
+// Span is a range of passes, both ends included, each of which gave a request
+// one token.
+type Span struct{ From, To int64 }
+
+// AppendSpans appends the passes of an ended request's tokens, oldest first.
+func (w *Worker) AppendSpans(dst []Span, id int32) []Span {
+	start := len(dst)
+	for i := w.reqs[id].spans; i != 0; i = w.spans[i].prev {
+		dst = append(dst, Span{w.spans[i].from, w.spans[i].to})
+	}
+	slices.Reverse(dst[start:])
+	return dst
+}
+
 // Times returns the times of an ended request's tokens in ms, in order. The
 // slice is the worker's own log where the tokens came without a pause, else
 // buf, which has room for them all; it is valid until the next pass.
@@ -32,14 +48,13 @@ func (w *Worker) Times(id int32, buf []float64) []float64 {
 	if s := w.spans[r.spans]; s.prev == 0 {
 		return w.log[s.from-w.logBase : s.to-w.logBase+1]
 	}
-	n := int(r.emitted)
-	at := n
+	at := int(r.emitted)
 	for i := r.spans; i != 0; i = w.spans[i].prev {
 		s := w.spans[i]
 		at -= int(s.to - s.from + 1)
 		copy(buf[at:], w.log[s.from-w.logBase:s.to-w.logBase+1])
 	}
-	return buf[:n]
+	return buf[:r.emitted]
 }
 
 // Readmission is the i-th admission of an ended request, 1 <= i < Admits.
@@ -79,12 +94,9 @@ func (w *Worker) Pass() int64 { return w.pass }
 // running request ends, whatever arrives behind it.
 func (w *Worker) Stalled() bool { return w.stalled }
 
-// Trim drops the log before the oldest pass that a live request or pass
-// number keep still needs.
-func (w *Worker) Trim(keep int64) {
-	if len(w.log) < 1024 {
-		return
-	}
+// Oldest is the first pass that gave a token to a request still with the
+// worker (running, preempted, or ended by the last pass), at most keep.
+func (w *Worker) Oldest(keep int64) int64 {
 	for _, id := range w.run {
 		keep = min(keep, w.oldest(id))
 	}
@@ -94,13 +106,23 @@ func (w *Worker) Trim(keep int64) {
 	for _, id := range w.ended {
 		keep = min(keep, w.oldest(id))
 	}
-	cut := int(keep - w.logBase)
-	if cut*2 < len(w.log) {
-		return
-	}
-	n := copy(w.log, w.log[cut:])
+	return keep
+}
+
+// Cut drops the log before pass keep.
+func (w *Worker) Cut(keep int64) {
+	n := copy(w.log, w.log[keep-w.logBase:])
 	w.log = w.log[:n]
 	w.logBase = keep
+}
+
+// Trim drops the part of the log that no request needs any more, now and then.
+func (w *Worker) Trim() {
+	if len(w.log) < w.trimAt {
+		return
+	}
+	w.Cut(w.Oldest(w.pass))
+	w.trimAt = max(1024, 2*len(w.log))
 }
 
 // oldest is the first pass that gave the request a token, or the next pass.

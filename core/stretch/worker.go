@@ -81,7 +81,7 @@ type batch struct {
 
 // Worker is one engine rank.
 type Worker struct {
-	turns     []workload.Turn
+	load      *workload.Workload
 	pool      *extent.Pool
 	model     timing.Model
 	blockSize int
@@ -112,6 +112,7 @@ type Worker struct {
 	pass    int64 // number of the next pass
 	log     []float64
 	logBase int64
+	trimAt  int // log length at which Trim looks again
 	batch   batch
 	ended   []int32 // requests the last pass ended, in signal order
 	refused []int32
@@ -123,7 +124,7 @@ type Worker struct {
 // BlockSize <= MaxBlockSize; pool is its own.
 func New(e config.Engine, w *workload.Workload, pool *extent.Pool) *Worker {
 	return &Worker{
-		turns: w.Turns, pool: pool, model: timing.New(e), blockSize: e.BlockSize, blocks: e.NumGPUBlocks,
+		load: w, pool: pool, model: timing.New(e), blockSize: e.BlockSize, blocks: e.NumGPUBlocks,
 		maxLen: e.MaxModelLen, maxSeqs: e.MaxNumSeqs, maxTokens: e.MaxNumBatchedTokens,
 		caching: e.EnablePrefixCaching, chunked: e.EnableChunkedPrefill, fifo: e.Preemption == config.FIFO,
 		reqs: make([]request, 1, 8), spans: make([]span, 1, 8), agains: make([]readmit, 1, 2),
@@ -159,6 +160,9 @@ func (w *Worker) CommittedPrefill() int { return w.batch.committed }
 // Ended lists the requests the last pass ended, in signal order. Each is to
 // be given back with Free before the next pass begins.
 func (w *Worker) Ended() []int32 { return w.ended }
+
+// Forget empties Ended, once all are freed.
+func (w *Worker) Forget() { w.ended = w.ended[:0] }
 
 // Begin runs the pass that starts at nowMs and returns its end. State is the
 // pass's outcome at once; what it ended is for the caller to show at the end.

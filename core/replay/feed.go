@@ -1,0 +1,82 @@
+package replay
+
+import (
+	"math"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/prefix"
+	"github.com/dryserve/dryserve/core/workload"
+)
+
+// Input is one turn as it is fed: its prompt as the hash ids that cover it.
+type Input struct {
+	HashIDs []uint64
+	Input   int32   // prompt tokens, > 0, at most TraceBlockSize*len(HashIDs)
+	Output  int32   // requested tokens
+	DelayMs float64 // after the end of the turn before it
+}
+
+// NewStream prepares a run whose sessions are fed while it goes on. The
+// result is that of New with the same sessions. single promises that every
+// session has one turn.
+func NewStream(cfg config.Replay, single bool, o Options) *Sim {
+	s := New(cfg, &workload.Workload{Prompts: prefix.New()}, o)
+	s.arrivals.single = single
+	s.arrivals.streaming = true
+	s.arrivals.horizonMs = math.Inf(-1)
+	if s.arrivals.capped {
+		s.arrivals.horizonMs = math.Inf(1)
+	}
+	if !s.arrivals.fixed() {
+		s.windows = nil
+		s.books.arriveMs = make([]float64, 0, 64)
+	}
+	return s
+}
+
+// Feed adds the next session. Sessions come in order of their starts (which a
+// concurrency cap ignores); false: this one starts before the last one fed.
+func (s *Sim) Feed(startMs float64, turns []Input) bool {
+	a := &s.arrivals
+	w := s.load
+	if !a.capped {
+		if startMs < a.horizonMs {
+			return false
+		}
+		a.horizonMs = startMs
+	}
+	session := int32(len(w.Sessions))
+	w.Sessions = append(w.Sessions, workload.Session{StartMs: startMs, HasStart: true, First: int32(len(w.Turns))})
+	for i, t := range turns {
+		next := int32(-1)
+		if i+1 < len(turns) {
+			next = int32(len(w.Turns)) + 1
+		}
+		ids := t.HashIDs[:(int(t.Input)+s.cfg.TraceBlockSize-1)/s.cfg.TraceBlockSize]
+		w.Turns = append(w.Turns, workload.Turn{
+			Leaf: w.Prompts.Insert(ids, s.divide), Input: t.Input, Output: t.Output,
+			Session: session, Index: int32(i), Next: next, Planned: -1, DelayMs: t.DelayMs,
+		})
+		if s.books.arriveMs != nil {
+			s.books.arriveMs = append(s.books.arriveMs, 0)
+		}
+	}
+	return true
+}
+
+// Close says that every session was fed.
+func (s *Sim) Close() {
+	a := &s.arrivals
+	if a.streaming && a.capped && a.opened == 0 {
+		a.begin()
+	}
+	a.streaming = false
+	a.horizonMs = math.Inf(1)
+}
+
+// divide lets the pools follow a split in the prefix tree.
+func (s *Sim) divide(segment, front int32) {
+	for _, p := range s.pools {
+		p.Divide(segment, front)
+	}
+}
