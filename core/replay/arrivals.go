@@ -132,6 +132,9 @@ func (a *arrivals) popBefore(untilMs float64) (turn int32, atMs float64, ok bool
 // turn is the i-th turn to arrive, for fixed arrivals.
 func (a *arrivals) turn(i int) int32 { return a.load.Sessions[a.session(i)].First }
 
+// start is when the i-th turn arrives, for fixed arrivals.
+func (a *arrivals) start(i int) float64 { return a.load.Sessions[a.session(i)].StartMs }
+
 // open begins the next session at atMs under a cap.
 func (a *arrivals) open(atMs float64) {
 	if i := a.opened; i < len(a.load.Sessions) {

@@ -109,7 +109,6 @@ func (s *Sim) Conclude(status Status) Status {
 // window runs every worker up to toMs, exclusive.
 func (s *Sim) window(b *Batch, toMs float64) {
 	win := s.windows
-	first := win.opened
 	for {
 		_, atMs, ok := s.arrivals.popBefore(toMs)
 		if !ok {
@@ -120,7 +119,7 @@ func (s *Sim) window(b *Batch, toMs float64) {
 	}
 	for i := range win.lanes {
 		l := &win.lanes[i]
-		s.runLane(b, l, int32(i), first, toMs)
+		s.runLane(b, l, int32(i), toMs)
 		n := int(l.passes - l.mark)
 		out := &b.lanes[i]
 		out.ends = append(out.ends, l.w.Log(l.mark)[:n]...)
@@ -131,23 +130,24 @@ func (s *Sim) window(b *Batch, toMs float64) {
 	}
 }
 
-// runLane runs one worker through the window, whose first arrival is number
-// first of all.
-func (s *Sim) runLane(b *Batch, l *lane, id int32, first int, toMs float64) {
+// runLane runs one worker through the window.
+func (s *Sim) runLane(b *Batch, l *lane, id int32, toMs float64) {
 	w := l.w
-	times := b.arrivals
-	stop := first + len(times)
-	nowMs := 0.0
+	stop := s.windows.opened
 	for {
+		arriveMs := math.Inf(1)
+		if l.at < stop {
+			arriveMs = s.arrivals.start(l.at)
+		}
+		nowMs := arriveMs
 		if !l.busy {
 			if l.at >= stop {
 				return
 			}
-			nowMs = times[l.at-first]
 		} else {
 			untilMs := toMs
-			if l.at < stop && (w.Waiting() == 0 || !w.Stalled()) {
-				untilMs = min(untilMs, times[l.at-first])
+			if w.Waiting() == 0 || !w.Stalled() {
+				untilMs = min(untilMs, arriveMs)
 			}
 			s.glideLane(b, l, untilMs)
 			if l.endMs >= toMs {
@@ -157,7 +157,7 @@ func (s *Sim) runLane(b *Batch, l *lane, id int32, first int, toMs float64) {
 			l.busy = false
 			b.land(l, id, nowMs)
 		}
-		for l.at < stop && times[l.at-first] <= nowMs {
+		for l.at < stop && s.arrivals.start(l.at) <= nowMs {
 			w.Push(s.arrivals.turn(l.at))
 			l.at += len(s.workers)
 		}

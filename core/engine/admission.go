@@ -1,0 +1,75 @@
+package engine
+
+import "github.com/dryserve/dryserve/core/kv"
+
+// decision is what admission says of the request at the head of the queue.
+type decision uint8
+
+const (
+	admit  decision = iota
+	wait            // until blocks are given back
+	reject          // it can never fit
+)
+
+// remaining is the number of tokens the request may still generate: its own
+// limit and that of the model (engine notes §4.1).
+func (e *Engine) remaining(r *request) int {
+	n := r.maxOutput - r.generated
+	if limit := e.cfg.MaxModelLen; limit > 0 {
+		n = min(n, max(limit-r.len(), 0))
+	}
+	return n
+}
+
+// tooLong reports whether the prompt leaves no room below the model's limit.
+func (e *Engine) tooLong(h Handle) bool {
+	limit := e.cfg.MaxModelLen
+	return limit > 0 && e.requests.slab[h].promptLen >= limit
+}
+
+// lookup finds the longest run of leading blocks of the request that are in
+// the pool. A request that still wants a token must compute at least one, so
+// the hit ends before the block that holds its last token
+// (engine notes §4.6). The list is valid until the next lookup.
+func (e *Engine) lookup(h Handle) []kv.Block {
+	r := &e.requests.slab[h]
+	blocks := r.tokens.Blocks()
+	limit := len(blocks)
+	if e.remaining(r) > 0 {
+		limit = min(limit, max(r.len()-1, 0)/e.cfg.BlockSize)
+	}
+	hits := e.pass.hits[:0]
+	for _, id := range blocks[:limit] {
+		b := e.pool.Lookup(id.Hash)
+		if b == 0 {
+			break
+		}
+		hits = append(hits, b)
+	}
+	e.pass.hits = hits
+	return hits
+}
+
+// admission decides whether the blocks for everything the request has so far
+// can be had, even if this pass computes a part only. Blocks of the hit that
+// others hold cost nothing, idle ones do: holding them makes them
+// unavailable. A preempted request is never rejected (engine notes §4.3).
+func (e *Engine) admission(h Handle, hits []kv.Block) decision {
+	r := &e.requests.slab[h]
+	needed := e.blocksFor(r.len())
+	if r.status == waiting && needed > e.pool.Total() {
+		return reject
+	}
+	for _, b := range hits {
+		if e.pool.Held(b) {
+			needed--
+		}
+	}
+	if needed > e.pool.Total()-e.pool.Active() {
+		return wait
+	}
+	return admit
+}
+
+// blocksFor is the number of blocks that n tokens take.
+func (e *Engine) blocksFor(n int) int { return (n + e.cfg.BlockSize - 1) / e.cfg.BlockSize }

@@ -1,0 +1,98 @@
+package engine
+
+import "slices"
+
+// reserveTokens bounds the output for which Submit reserves room ahead. A
+// request that generates more grows its lists while it runs.
+const reserveTokens = 1 << 16
+
+// Submit puts a request at the end of the waiting queue. The handle is valid
+// only if the code is Applied; otherwise nothing has changed. A request
+// submitted while a pass is in flight is seen by the next pass
+// (engine notes §3, §4.1).
+func (e *Engine) Submit(q Request) (Handle, Code) {
+	maxOutput := q.MaxOutput
+	if q.OutputIDs != nil {
+		maxOutput = len(q.OutputIDs)
+	}
+	if maxOutput < 0 {
+		return 0, NegativeOutput
+	}
+	if e.requests.ids.get(e.requests.slab, q.UUID) != 0 {
+		return 0, AlreadyActive
+	}
+	h := e.requests.add(q.UUID)
+	r := &e.requests.slab[h]
+	r.tag = q.Tag
+	r.status = waiting
+	r.promptLen = len(q.Tokens)
+	r.maxOutput = maxOutput
+	r.hasPlan = q.OutputIDs != nil
+	r.planned = append(r.planned, q.OutputIDs...)
+
+	capacity := len(q.Tokens) + min(maxOutput, reserveTokens)
+	blocks := min(capacity/e.cfg.BlockSize+1, e.cfg.NumGPUBlocks)
+	r.tokens.Reset(e.format, capacity)
+	r.tokens.AppendAll(q.Tokens)
+	r.blocks = slices.Grow(r.blocks, blocks)
+	e.pass.hits = slices.Grow(e.pass.hits[:0], blocks)
+
+	e.waiting.pushBack(e.requests.slab, h)
+	return h, Applied
+}
+
+// Find returns the handle of the request with the given UUID, if the request
+// has not reached its end yet.
+func (e *Engine) Find(uuid [16]byte) (Handle, bool) {
+	h := e.requests.ids.get(e.requests.slab, uuid)
+	return h, h != 0
+}
+
+// Cancel ends a request without a terminal output and gives back its blocks.
+// Outputs of the request that wait for the end of a pass in flight are dropped
+// (engine notes §3). It is Noop if the request has reached its end.
+func (e *Engine) Cancel(h Handle) Code {
+	if h <= 0 || int(h) >= len(e.requests.slab) || !e.requests.slab[h].known {
+		return Noop
+	}
+	r := &e.requests.slab[h]
+	switch r.status {
+	case waiting, preempted:
+		e.waiting.remove(e.requests.slab, h)
+		e.requests.finish(h)
+	case running:
+		i := slices.Index(e.running, h)
+		e.running = slices.Delete(e.running, i, i+1)
+		e.end(h)
+	}
+	e.requests.forget(h)
+	if e.pass.inFlight {
+		e.pass.dropOutputs(h)
+	}
+	return Applied
+}
+
+// FailHead takes the request at the head of the waiting queue out of the
+// engine; the caller reports it as failed. It is for a head that can never be
+// served: it asks for more than the pool or the token budget will ever give,
+// and keeps everybody behind it waiting. The reference has no such rule: its
+// run ends. ok is false, and nothing happens, if nobody waits or a pass is in
+// flight.
+func (e *Engine) FailHead() (h Handle, tag uint32, ok bool) {
+	h = e.waiting.head(e.requests.slab)
+	if h == 0 || e.pass.inFlight {
+		return 0, 0, false
+	}
+	e.waiting.remove(e.requests.slab, h)
+	e.requests.finish(h)
+	e.requests.forget(h)
+	return h, e.requests.slab[h].tag, true
+}
+
+// end finishes a request that held blocks and gives them back.
+func (e *Engine) end(h Handle) {
+	r := &e.requests.slab[h]
+	e.pool.Release(r.blocks)
+	r.blocks = r.blocks[:0]
+	e.requests.finish(h)
+}

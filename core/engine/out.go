@@ -1,0 +1,160 @@
+package engine
+
+// Handle names a request inside an engine. It is small, never 0, and valid
+// from the Submit that returned it until the first Begin after the request's
+// terminal output was in Out (or after it was cancelled or failed).
+type Handle int32
+
+// Code is the result of a command.
+type Code uint8
+
+// Results of commands. All but Applied leave the engine unchanged.
+const (
+	Applied        Code = iota
+	Noop                // there is no such request
+	AlreadyActive       // a request with this UUID has not reached its end yet
+	NegativeOutput      // MaxOutput is below zero
+)
+
+// Request describes what to run. The engine copies what it keeps.
+type Request struct {
+	UUID      [16]byte // in RFC byte order, as printed
+	Tag       uint32   // echoed with everything Out says of the request
+	Tokens    []uint32 // prompt, may be empty
+	MaxOutput int      // tokens to generate, >= 0; ignored if OutputIDs is not nil
+	OutputIDs []uint32 // planned output; if not nil its length is the output length
+}
+
+// Out is what a pass said: slices owned by the engine. The fields under "start"
+// are valid from Begin on, those under "end" from Complete on, all of them
+// until the next Begin (engine notes §3). Cancel may take entries out of
+// Outputs while the pass is in flight.
+type Out struct {
+	// Start of the pass.
+
+	// Committed lists the requests that did prompt work or output a token, in
+	// the order they were scheduled (the reference lists them by UUID).
+	Committed  []Handle
+	Admissions []Admission // in admission order
+	Pressure   []Pressure  // in the order of the preemptions
+
+	// End of the pass.
+
+	// Outputs lists completions without a token, then tokens, both in running
+	// order, then rejections in queue order (engine notes §4.5).
+	Outputs    []Output
+	KVEvents   []KVEvent // in the order of the scheduling decisions
+	KVBlocks   []KVBlock // the events' blocks
+	KVTokens   []uint32  // the stored blocks' tokens, if they are emitted
+	Metrics    Metrics
+	Forward    Forward
+	Acceptance Acceptance
+
+	// Effect is false for a pass that did nothing that could be seen: no
+	// admission, no pressure, no output, no work scheduled. Repeating such a
+	// pass at the same time does nothing either (corrections §4).
+	Effect bool
+}
+
+// Admission says that a waiting request joined the running batch.
+type Admission struct {
+	Req    Handle
+	Tag    uint32
+	Reused int // tokens found in the prefix cache
+}
+
+// Load is the state of a rank around a preemption.
+type Load struct {
+	Running, Waiting int // requests
+	ActiveBlocks     int
+}
+
+// Pressure says that a running request was preempted because the KV pool was
+// full (engine notes §10.4).
+type Pressure struct {
+	Req           Handle
+	Tag           uint32
+	Before, After Load
+	OwnBlocks     int // blocks the request held
+}
+
+// Output is one signal of a request. A terminal one has Completed set; a
+// rejected request has Rejected set as well and no token.
+type Output struct {
+	Req          Handle
+	Tag          uint32
+	Token        uint32 // if HasToken
+	HasToken     bool
+	Completed    bool
+	Rejected     bool
+	HasCached    bool // only in the request's first signal, never if rejected
+	CachedTokens int  // prefix tokens found at the first admission, if HasCached
+}
+
+// KVEventKind tells stored from removed blocks.
+type KVEventKind uint8
+
+// Kinds of KV events.
+const (
+	Stored KVEventKind = iota
+	Removed
+)
+
+// KVEvent says that blocks became known to, or vanished from, the prefix
+// cache. Its blocks are Out.KVBlocks[First:First+Count].
+type KVEvent struct {
+	ID           uint64 // counts the rank's events from 0
+	Kind         KVEventKind
+	HasParent    bool   // Stored: the first block continues Parent
+	Parent       uint64 // sequence hash
+	First, Count int
+}
+
+// KVBlock is one block of an event. Local and the tokens are known for stored
+// blocks only; the tokens are Out.KVTokens[Tokens:Tokens+BlockSize], present
+// when the engine emits token ids.
+type KVBlock struct {
+	Hash   uint64
+	Local  uint64
+	Tokens int
+}
+
+// Metrics describes a rank between two passes (engine notes §10.2).
+type Metrics struct {
+	ActiveBlocks       int
+	InactiveBlocks     int
+	TotalBlocks        int
+	CacheUsage         float64 // active / total
+	PhysicalCacheUsage float64 // (active + inactive) / total
+	RunningRequests    int
+	WaitingRequests    int
+	Preemptions        int // since the start
+}
+
+// Forward describes the work of one pass (engine notes §10.1). Variances are
+// population variances of lengths in tokens; the queued ones are of the
+// requests left waiting when the pass was scheduled.
+type Forward struct {
+	Prefills         int     // requests with prompt work
+	PrefillTokens    int     // scheduled for them
+	PrefillVariance  float64 // of their prompt lengths
+	PrefillKVTokens  int     // prompt tokens computed before this pass
+	Decodes          int     // requests with other work
+	DecodeKVTokens   int     // sum of their sequence lengths
+	DecodeVariance   float64
+	QueuedPrefills   int // never admitted
+	QueuedPrefillLen int // sum of their prompt lengths
+	QueuedPrefillVar float64
+	QueuedDecodes    int // preempted
+	QueuedDecodeLen  int // sum of their sequence lengths
+	QueuedDecodeVar  float64
+	DurationMs       float64
+}
+
+// Acceptance counts decoding steps and the tokens they yielded (engine notes
+// §9); without speculation the two are equal. A request that still had prompt
+// work in the pass is not counted.
+type Acceptance struct {
+	Forwards       int
+	AcceptedTokens int
+}

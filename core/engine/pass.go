@@ -1,0 +1,187 @@
+package engine
+
+import "github.com/dryserve/dryserve/core/kv"
+
+// pass is the state of the pass that is being made or in flight, and the
+// scratch lists passes share.
+type pass struct {
+	inFlight    bool
+	startMs     float64
+	batch       batch
+	preempted   bool // somebody was, in this pass
+	preemptions int  // since the start
+
+	hits     []kv.Block // of the request being scheduled
+	ready    []Handle   // running requests that get a token
+	rejected []Handle
+
+	outputs    []Output
+	acceptance Acceptance
+	forward    Forward
+}
+
+// Begin runs one pass at nowMs and returns the time at which it ends; ok is
+// false, and nothing happens, if the engine is not Ready. Out then holds what
+// is seen at the start of the pass. Complete must follow
+// (engine notes §3, §4.2).
+func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
+	if !e.Ready() {
+		return 0, false
+	}
+	e.requests.recycle()
+	e.out = Out{
+		Committed:  e.out.Committed[:0],
+		Admissions: e.out.Admissions[:0],
+		Pressure:   e.out.Pressure[:0],
+	}
+	e.events.reset()
+	p := &e.pass
+	p.inFlight = true
+	p.startMs = nowMs
+	p.preempted = false
+	p.rejected = p.rejected[:0]
+	p.outputs = p.outputs[:0]
+	p.acceptance = Acceptance{}
+	p.batch.reset(e.cfg.MaxNumBatchedTokens)
+
+	e.scheduleRunning()
+	e.admitWaiting()
+
+	prefillMs := e.timing.Prefill(p.batch.prompts, p.batch.isl, p.batch.prefix)
+	decodeStartMs := nowMs + prefillMs
+	decodeMs := e.emit()
+	e.describe()
+	return decodeStartMs + decodeMs, true
+}
+
+// Complete ends the pass in flight at endMs, which is the time Begin returned
+// or, where several ranks share a pass, the latest of theirs. Out then holds
+// everything the pass said. It reports false, and does nothing, if no pass is
+// in flight.
+func (e *Engine) Complete(endMs float64) bool {
+	p := &e.pass
+	if !p.inFlight {
+		return false
+	}
+	p.inFlight = false
+	for _, h := range e.requests.finished {
+		e.requests.forget(h)
+	}
+	o := &e.out
+	o.Outputs = p.outputs
+	o.KVEvents, o.KVBlocks, o.KVTokens = e.events.list, e.events.blocks, e.events.tokens
+	o.Metrics = e.Metrics()
+	o.Forward = p.forward
+	o.Forward.DurationMs = endMs - p.startMs
+	o.Acceptance = p.acceptance
+	o.Effect = len(o.Admissions) > 0 || len(o.Pressure) > 0 || len(o.Outputs) > 0 ||
+		len(o.KVEvents) > 0 || o.Forward.Prefills > 0 || o.Forward.Decodes > 0
+	return true
+}
+
+// scheduleRunning gives the running requests, in order, their share of the
+// budget (engine notes §4.2, step 2). In FIFO mode a preemption may remove a
+// request before place i; the list then moves up by one and the request that
+// comes to stand at i is passed over in this pass (§15, E14).
+func (e *Engine) scheduleRunning() {
+	for i := 0; i < len(e.running) && e.pass.batch.budget > 0; {
+		h := e.running[i]
+		hits := e.pass.hits[:0]
+		if e.requests.slab[h].computed == 0 { // admitted with an empty prompt
+			hits = e.lookup(h)
+		}
+		switch e.schedule(h, hits) {
+		case scheduled:
+			i++
+		case blocked:
+			return
+		case currentPreempted:
+		}
+	}
+}
+
+// admitWaiting moves requests from the head of the waiting queue into the
+// running batch (engine notes §4.2, step 3). It goes on when the budget is
+// used up: a request that needs no computation can still join.
+func (e *Engine) admitWaiting() {
+	p := &e.pass
+	for !p.preempted && len(e.running) < e.cfg.MaxNumSeqs {
+		h := e.waiting.head(e.requests.slab)
+		if h == 0 {
+			return
+		}
+		if e.tooLong(h) {
+			e.reject(h)
+			continue
+		}
+		hits := e.lookup(h)
+		switch e.admission(h, hits) {
+		case reject:
+			e.reject(h)
+			continue
+		case wait:
+			return
+		}
+		budget := p.batch.budget
+		if e.schedule(h, hits) != scheduled {
+			return
+		}
+		e.join(h, len(hits)*e.cfg.BlockSize)
+		if budget == 0 {
+			return // it needed no tokens; only one such request may join
+		}
+	}
+}
+
+// join moves a scheduled request from the waiting queue to the end of the
+// running batch. reused counts the tokens it found cached.
+func (e *Engine) join(h Handle, reused int) {
+	r := &e.requests.slab[h]
+	e.waiting.remove(e.requests.slab, h)
+	if !r.admitted {
+		r.admitted = true
+		r.cachedPrefix = reused
+	}
+	r.status = running
+	e.running = append(e.running, h)
+	e.out.Admissions = append(e.out.Admissions, Admission{Req: h, Tag: r.tag, Reused: reused})
+}
+
+// reject takes a request that the engine will not serve out of the queue; its
+// terminal output comes last in the pass.
+func (e *Engine) reject(h Handle) {
+	e.waiting.remove(e.requests.slab, h)
+	e.requests.finish(h)
+	e.pass.rejected = append(e.pass.rejected, h)
+}
+
+// describe fills in who was committed and the forward metrics.
+func (e *Engine) describe() {
+	p := &e.pass
+	for _, w := range p.batch.works {
+		if w.prompt > 0 || e.requests.slab[w.req].emitted {
+			e.out.Committed = append(e.out.Committed, w.req)
+		}
+	}
+	fresh, back := &e.waiting.fresh, &e.waiting.preempted
+	p.forward = Forward{
+		QueuedPrefills:   int(fresh.n),
+		QueuedPrefillLen: int(fresh.sum),
+		QueuedPrefillVar: fresh.variance(),
+		QueuedDecodes:    int(back.n),
+		QueuedDecodeLen:  int(back.sum),
+		QueuedDecodeVar:  back.variance(),
+	}
+	p.batch.describe(&p.forward)
+}
+
+// dropOutputs takes the outputs of one request out of the pass in flight.
+func (p *pass) dropOutputs(h Handle) {
+	kept := p.outputs[:0]
+	for _, o := range p.outputs {
+		if o.Req != h {
+			kept = append(kept, o)
+		}
+	}
+	p.outputs = kept
+}
