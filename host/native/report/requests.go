@@ -1,0 +1,193 @@
+package report
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/cliutil"
+)
+
+// Requests is what the per-request records are written from.
+type Requests struct {
+	Records    []replay.Record    // any order
+	Admissions []replay.Admission // that the records point into
+	Workload   *workload.Workload
+
+	// SessionID names a session of the workload in the records. Nil leaves
+	// session and turn null, as the reference does where every session has
+	// one turn and arrivals follow the trace.
+	SessionID func(session int32) string
+}
+
+// flushBytes bounds the text kept before it is written.
+const flushBytes = 32 << 10
+
+// WriteJSONL writes one line per record in order of arrival; requests that
+// arrive together stand in order of their ids. The id of a request is its
+// ordinal from 1, counted session by session and turn by turn, as a UUID.
+func (r *Requests) WriteJSONL(w io.Writer) error {
+	ordinals := r.ordinals()
+	order := make([]int32, len(r.Records))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		x, y := &r.Records[a], &r.Records[b]
+		if c := cmp.Compare(x.ArrivalMs, y.ArrivalMs); c != 0 {
+			return c
+		}
+		return cmp.Compare(ordinal(ordinals, x.Turn), ordinal(ordinals, y.Turn))
+	})
+	buf := make([]byte, 0, flushBytes+8<<10)
+	for _, i := range order {
+		buf = r.appendRecord(buf, &r.Records[i], ordinal(ordinals, r.Records[i].Turn))
+		if len(buf) >= flushBytes {
+			if _, err := w.Write(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+	}
+	_, err := w.Write(buf)
+	return err
+}
+
+// ordinals numbers the turns session by session. Nil stands for the order of
+// the trace: sessions are in trace order, so single turns already agree.
+func (r *Requests) ordinals() []int32 {
+	w := r.Workload
+	if len(w.Sessions) == len(w.Turns) {
+		return nil
+	}
+	numbers := make([]int32, len(w.Turns))
+	n := int32(0)
+	for _, s := range w.Sessions {
+		for t := s.First; t >= 0; t = w.Turns[t].Next {
+			n++
+			numbers[t] = n
+		}
+	}
+	return numbers
+}
+
+func ordinal(ordinals []int32, turn int32) int32 {
+	if ordinals == nil {
+		return turn + 1
+	}
+	return ordinals[turn]
+}
+
+// appendRecord writes one line with the fields of the reference in their
+// order. Fields of disaggregated serving, of routing by cache and of pressure
+// events are always null or empty here.
+func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []byte {
+	t := &r.Workload.Turns[rec.Turn]
+	if r.SessionID == nil {
+		b = append(b, `{"session_id":null,"turn_index":null,"uuid":"`...)
+	} else {
+		b = cliutil.AppendJSONString(append(b, `{"session_id":`...), r.SessionID(t.Session))
+		b = appendWhole(b, `,"turn_index":`, t.Index)
+		b = append(b, `,"uuid":"`...)
+	}
+	b = appendUUID(b, uint64(ordinal))
+	b = appendMs(b, `","arrival_time_ms":`, rec.ArrivalMs)
+	b = appendMs(b, `,"dispatched_at_ms":null,"first_admit_ms":`, rec.FirstAdmitMs)
+	b = appendMs(b, `,"terminal_time_ms":`, rec.TerminalMs)
+	b = appendMs(b, `,"first_token_ms":`, rec.FirstTokenMs)
+	b = appendMs(b, `,"last_token_ms":`, rec.LastTokenMs)
+	b = appendMs(b, `,"ttft_ms":`, span(rec.ArrivalMs, rec.FirstTokenMs))
+	b = appendMs(b, `,"ttst_ms":`, span(rec.FirstTokenMs, rec.SecondTokenMs))
+	b = appendMs(b, `,"e2e_latency_ms":`, span(rec.ArrivalMs, rec.LastTokenMs))
+	b = appendMs(b, `,"itl_ms":`, meanGap(rec))
+	b = appendWhole(b, `,"input_length":`, rec.InputLength)
+	b = appendWhole(b, `,"requested_output_length":`, rec.RequestedOutput)
+	b = appendWhole(b, `,"output_length":`, rec.OutputLength)
+	b = appendWhole(b, `,"reused_input_tokens":`, rec.ReusedTokens)
+	b = appendWhole(b, `,"prefill_worker_idx":null,"decode_worker_idx":`, rec.Worker)
+	b = append(b, `,"prefill_admit_ms":null,"source_held_ms":null,"destination_reserved_ms":null`...)
+	b = append(b, `,"destination_activated_ms":null,"decode_admit_ms":null,"source_released_ms":null`...)
+	b = append(b, `,"decode_reused_input_tokens":null,"prefill_route_overlap_tokens":null,"decode_route_overlap_tokens":null`...)
+	b = append(b, `,"routing_history":[{"pool":"agg","outcome":"immediate","queue_entered_at_ms":null,"released_at_ms":null`...)
+	b = appendWhole(b, `,"queue_wait_ms":0.0,"logical_worker_id":`, rec.Worker)
+	b = appendWhole(b, `,"scheduler_id":`, rec.Worker)
+	b = append(b, `,"dp_rank":0,"reported_overlap_tokens":0,"selected_overlap_blocks":null`...)
+	b = append(b, `,"best_available_overlap_blocks":null,"overlap_regret_blocks":null,"placement_replica_id":null}]`...)
+	b = r.appendAdmissions(b, rec)
+	b = append(b, `,"pressure_record_ordinals":[],"terminal_status":"`...)
+	b = append(b, statusWord(rec.Status)...)
+	return append(b, "\"}\n"...)
+}
+
+func (r *Requests) appendAdmissions(b []byte, rec *replay.Record) []byte {
+	b = append(b, `,"admission_history":[`...)
+	for i, a := range r.Admissions[rec.AdmissionStart : rec.AdmissionStart+rec.AdmissionCount] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendWhole(b, `{"admission_ordinal":`, int32(i))
+		b = appendWhole(b, `,"pool_admission_ordinal":`, int32(i))
+		b = appendMs(b, `,"pool":"agg","at_ms":`, a.AtMs)
+		b = appendWhole(b, `,"reused_input_tokens":`, a.Reused)
+		b = strconv.AppendBool(append(b, `,"is_readmission":`...), i > 0)
+		b = append(b, '}')
+	}
+	b = appendWhole(b, `],"admission_count":`, rec.AdmissionCount)
+	return appendWhole(b, `,"readmission_count":`, max(rec.AdmissionCount-1, 0))
+}
+
+// span is a latency: absent if an end is absent, never below 0.
+func span(fromMs, toMs float64) float64 {
+	d := toMs - fromMs
+	if d < 0 {
+		return 0
+	}
+	return d
+}
+
+// meanGap is the mean inter-token latency of requests with two tokens or more.
+func meanGap(rec *replay.Record) float64 {
+	if rec.OutputLength < 2 {
+		return math.NaN()
+	}
+	return span(rec.FirstTokenMs, rec.LastTokenMs) / float64(rec.OutputLength-1)
+}
+
+func statusWord(s replay.TerminalStatus) string {
+	switch s {
+	case replay.Completed:
+		return "completed"
+	case replay.Rejected:
+		return "rejected"
+	case replay.Canceled:
+		return "canceled"
+	default:
+		return "failed"
+	}
+}
+
+func appendWhole(b []byte, before string, n int32) []byte {
+	return strconv.AppendInt(append(b, before...), int64(n), 10)
+}
+
+// appendMs writes a time; NaN is absent and becomes null.
+func appendMs(b []byte, before string, ms float64) []byte {
+	return cliutil.AppendSerdeFloat(append(b, before...), ms)
+}
+
+// appendUUID writes n as the low half of a UUID.
+func appendUUID(b []byte, n uint64) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, "00000000-0000-0000-"...)
+	for shift := 60; shift >= 0; shift -= 4 {
+		if shift == 44 {
+			b = append(b, '-')
+		}
+		b = append(b, hex[n>>shift&15])
+	}
+	return b
+}
