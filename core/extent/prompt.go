@@ -30,7 +30,7 @@ func (p *Pool) climb(leaf, n int32) {
 	p.path = p.path[:0]
 	for s := leaf; s != 0; {
 		seg := p.tree.Seg(s)
-		if int32(int64(seg.Depth)*p.tbs/p.bs) < n {
+		if p.block(int64(seg.Depth)) < n {
 			p.path = append(p.path, s)
 		}
 		s = seg.Parent
@@ -40,7 +40,17 @@ func (p *Pool) climb(leaf, n int32) {
 // end is one past the last block that segment s owns.
 func (p *Pool) end(s int32) int32 {
 	seg := p.tree.Seg(s)
-	return int32((int64(seg.Depth) + int64(seg.Len)) * p.tbs / p.bs)
+	return p.block(int64(seg.Depth) + int64(seg.Len))
+}
+
+// block is the first block that is not full within a path's first ids: block
+// j belongs to the id its last token falls into. A path may be longer than its
+// prompt, beyond what a block number can say; prompts never are.
+func (p *Pool) block(ids int64) int32 {
+	if ids > math.MaxInt64/p.tbs {
+		return math.MaxInt32
+	}
+	return int32(min(ids*p.tbs/p.bs, math.MaxInt32))
 }
 
 // primary finds the copy of block pos that lookups see: the first in caching

@@ -52,11 +52,13 @@ func (s *Sim) Feed(startMs float64, turns []Input) bool {
 		if i+1 < len(turns) {
 			next = int32(len(w.Turns)) + 1
 		}
-		ids := t.HashIDs[:(int(t.Input)+s.cfg.TraceBlockSize-1)/s.cfg.TraceBlockSize]
 		w.Turns = append(w.Turns, workload.Turn{
-			Leaf: w.Prompts.Insert(ids, s.divide), Input: t.Input, Output: t.Output,
+			Leaf: w.Prompts.Insert(t.HashIDs, s.divide), IDs: int32(len(t.HashIDs)), Input: t.Input, Output: t.Output,
 			Session: session, Index: int32(i), Next: next, Planned: -1, DelayMs: t.DelayMs,
 		})
+		if s.numbers != nil {
+			s.numbers.addAll(w, len(w.Turns)-1)
+		}
 		if s.books.arriveMs != nil {
 			s.books.arriveMs = append(s.books.arriveMs, 0)
 		}

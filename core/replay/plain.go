@@ -1,8 +1,195 @@
 package replay
 
 import (
+	"encoding/binary"
+
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
-func newPlain(e config.Engine, w *workload.Workload, traceBlockSize, id int) worker { panic("not yet") }
+// plain drives the readable engine as a worker. A request's UUID is its turn's
+// ordinal counted from 1, as in the reference's canonical mode.
+type plain struct {
+	e         *engine.Engine
+	load      *workload.Workload
+	numbers   *numbers
+	traceSize int
+	tokens    []uint32 // scratch: a prompt
+	ids       []uint64 // scratch: its hash ids
+	notes     []note   // by handle
+	ended     []int32
+	effect    bool
+	committed int
+	passes    int64
+}
+
+// note is what is known of a request inside the engine.
+type note struct {
+	result stretch.Result
+	times  []float64
+	admits []Admission
+}
+
+func newPlain(e config.Engine, w *workload.Workload, n *numbers, traceBlockSize, id int) *plain {
+	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
+	return &plain{e: engine.New(e, uint64(id)), load: w, numbers: n, traceSize: traceBlockSize}
+}
+
+func (p *plain) Push(turn int32) {
+	t := &p.load.Turns[turn]
+	q := engine.Request{Tag: uint32(turn), Tokens: p.prompt(t), MaxOutput: int(t.Output)}
+	binary.BigEndian.PutUint64(q.UUID[8:], uint64(turn)+1)
+	if t.Planned >= 0 {
+		q.OutputIDs = p.load.Planned[p.load.PlannedOff[t.Planned]:p.load.PlannedOff[t.Planned+1]]
+	}
+	h, _ := p.e.Submit(q) // the UUID is new and the output is not negative
+	for len(p.notes) <= int(h) {
+		p.notes = append(p.notes, note{})
+	}
+	n := &p.notes[h]
+	n.result = stretch.Result{Turn: turn}
+	n.times, n.admits = n.times[:0], n.admits[:0]
+}
+
+// prompt spells a turn's prompt: each trace hash id is TraceBlockSize times the
+// token that is its number (replay notes §3.1).
+func (p *plain) prompt(t *workload.Turn) []uint32 {
+	n := int(t.Input)
+	p.ids = p.load.Prompts.AppendIDs(p.ids[:0], t.Leaf, (n+p.traceSize-1)/p.traceSize)
+	p.tokens = p.tokens[:0]
+	for _, id := range p.ids {
+		token := p.numbers.of(id)
+		for k := min(p.traceSize, n-len(p.tokens)); k > 0; k-- {
+			p.tokens = append(p.tokens, token)
+		}
+	}
+	return p.tokens
+}
+
+func (p *plain) Ready() bool   { return p.e.Ready() }
+func (p *plain) Running() int  { return p.e.RunningLen() }
+func (p *plain) Effect() bool  { return p.effect }
+func (p *plain) Pass() int64   { return p.passes }
+func (p *plain) Trim()         {}
+func (p *plain) Free(id int32) {}
+
+func (p *plain) CommittedPrefill() int     { return p.committed }
+func (p *plain) Ended() []int32            { return p.ended }
+func (p *plain) Log(first int64) []float64 { return nil }
+
+func (p *plain) Glide(endMs, untilMs float64, most int) (float64, int) { return endMs, 0 }
+
+func (p *plain) Begin(nowMs float64) float64 {
+	endMs, ok := p.e.Begin(nowMs)
+	if !ok {
+		p.effect = false
+		return nowMs
+	}
+	p.passes++
+	p.e.Complete(endMs)
+	out := p.e.Out()
+	p.effect, p.committed, p.ended = out.Effect, out.Forward.PrefillTokens, p.ended[:0]
+	for _, a := range out.Admissions {
+		n := &p.notes[a.Req]
+		r := &n.result
+		if r.Admits == 0 {
+			r.AdmitMs, r.Reused = nowMs, int32(a.Reused)
+		}
+		r.Admits++
+		r.Most = max(r.Most, int32(a.Reused))
+		n.admits = append(n.admits, Admission{nowMs, int32(a.Reused)})
+	}
+	for _, o := range out.Outputs {
+		n := &p.notes[o.Req]
+		if o.HasToken {
+			n.times = append(n.times, endMs)
+			n.result.Emitted++
+		}
+		if o.Rejected {
+			n.result.Fate = stretch.Rejected
+		}
+		if o.Completed {
+			p.ended = append(p.ended, int32(o.Req))
+		}
+	}
+	return endMs
+}
+
+func (p *plain) FailHead() {
+	p.ended = p.ended[:0]
+	if h, _, ok := p.e.FailHead(); ok {
+		p.notes[h].result.Fate = stretch.Failed
+		p.ended = append(p.ended, int32(h))
+	}
+}
+
+func (p *plain) Result(id int32) stretch.Result { return p.notes[id].result }
+
+func (p *plain) Times(id int32, buf []float64) []float64 { return p.notes[id].times }
+
+func (p *plain) Readmission(id int32, i int) (atMs float64, reused int32) {
+	a := p.notes[id].admits[i]
+	return a.AtMs, a.Reused
+}
+
+// numbers gives every hash id of a trace a number: 0, 1, 2, … in order of
+// first appearance, row by row (replay notes §3.1). Open addressing.
+type numbers struct {
+	slots []numbered
+	used  uint32
+}
+
+type numbered struct {
+	id     uint64
+	number uint32 // plus one; 0: empty
+}
+
+func newNumbers() *numbers { return &numbers{slots: make([]numbered, 1024)} }
+
+// addAll numbers the ids of a workload's turns from the given one on.
+func (n *numbers) addAll(w *workload.Workload, from int) {
+	var ids []uint64
+	for _, t := range w.Turns[from:] {
+		ids = w.Prompts.AppendIDs(ids[:0], t.Leaf, int(t.IDs))
+		for _, id := range ids {
+			n.of(id)
+		}
+	}
+}
+
+// of is the id's number; a new id gets the next one.
+func (n *numbers) of(id uint64) uint32 {
+	mask := uint64(len(n.slots) - 1)
+	for i := (id * 0x9E3779B97F4A7C15 >> 20) & mask; ; i = (i + 1) & mask {
+		s := &n.slots[i]
+		if s.number != 0 && s.id == id {
+			return s.number - 1
+		}
+		if s.number == 0 {
+			n.used++
+			*s = numbered{id: id, number: n.used}
+			if int(n.used)*2 > len(n.slots) {
+				n.grow()
+			}
+			return n.used - 1
+		}
+	}
+}
+
+func (n *numbers) grow() {
+	old := n.slots
+	n.slots = make([]numbered, 2*len(old))
+	mask := uint64(len(n.slots) - 1)
+	for _, s := range old {
+		if s.number == 0 {
+			continue
+		}
+		i := (s.id * 0x9E3779B97F4A7C15 >> 20) & mask
+		for n.slots[i].number != 0 {
+			i = (i + 1) & mask
+		}
+		n.slots[i] = s
+	}
+}

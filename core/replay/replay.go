@@ -68,6 +68,7 @@ type Sim struct {
 	windows  *windows // nil: one event after the other
 	pools    []*extent.Pool
 	ledger   ledger
+	numbers  *numbers // plain engines: hash ids as tokens
 
 	capMs  float64 // no timestamp after it is entered
 	busy   []flight
@@ -91,10 +92,14 @@ func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
 		s.capMs = cfg.MaxSimTimeMs
 	}
 	plain := o.Plain || len(w.Planned) > 0 || cfg.Engine.BlockSize > stretch.MaxBlockSize
+	if plain {
+		s.numbers = newNumbers()
+		s.numbers.addAll(w, 0)
+	}
 	fast := make([]*stretch.Worker, 0, cfg.NumWorkers)
 	for i := range cfg.NumWorkers {
 		if plain {
-			s.workers = append(s.workers, newPlain(cfg.Engine, w, cfg.TraceBlockSize, i))
+			s.workers = append(s.workers, newPlain(cfg.Engine, w, s.numbers, cfg.TraceBlockSize, i))
 			continue
 		}
 		pool := extent.New(w.Prompts, cfg.Engine.NumGPUBlocks, cfg.Engine.BlockSize, cfg.TraceBlockSize)

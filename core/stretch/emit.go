@@ -140,7 +140,7 @@ func bucket(r *request, bs int64) int64 {
 func (w *Worker) thaw(r *request, now int64) {
 	r.emitted = int32(now - r.base)
 	length := r.length()
-	r.known = int32(length - 1)
+	r.known = int64(length - 1)
 	r.held = int32((length - 1 + w.blockSize - 1) / w.blockSize)
 	r.last = now - 1
 	w.sumLen -= length

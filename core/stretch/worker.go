@@ -33,8 +33,8 @@ type request struct {
 	input   int32 // prompt length
 	limit   int32 // tokens it will emit: output bounded by the model length
 	emitted int32 // as of the last explicit pass; steady requests use base
-	known   int32 // computed tokens, likewise
 	held    int32 // blocks, likewise
+	known   int64 // computed tokens, likewise
 	work    int32 // tokens scheduled in pass sched
 	fresh   int32 // prompt tokens among them
 	before  int32 // prompt tokens computed before pass sched
@@ -272,7 +272,7 @@ func (w *Worker) commit(r *request, before, n, need int) {
 		w.pool.Own(r.prompt, &r.holder, int32(min(target, input)/w.blockSize))
 	}
 	was := min(before, input)
-	r.known = int32(target)
+	r.known = int64(target)
 	r.sched, r.work, r.before, r.fresh = w.pass, int32(n), int32(was), int32(min(target, input)-was)
 	if r.fresh > 0 {
 		b.count++
@@ -318,7 +318,7 @@ func (w *Worker) release(r *request, resume bool) {
 		w.pool.Discard(r.held)
 		return
 	}
-	full := r.known / int32(w.blockSize)
+	full := int32(r.known / int64(w.blockSize))
 	if resume && full > r.holder.Blocks && r.prompt.Private == 0 {
 		r.prompt.Private = w.pool.Private()
 	}
