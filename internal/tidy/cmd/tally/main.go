@@ -1,7 +1,7 @@
 // Command tally reads the output of go test -json, prints a line per package
-// and what failing tests said, and ends with the line
-// "N passed, N failed, N skipped". It exits with 1 if anything failed or no
-// test passed at all.
+// and what failing tests said, and ends with the line "N passed, N failed",
+// after "N skipped" if there were any. It exits with 1 if anything failed or
+// no test passed at all.
 package main
 
 import (
@@ -128,6 +128,9 @@ func (t *tally) close() bool {
 		t.failed++
 		fmt.Fprintf(t.out, "FAIL %s  did not end\n", name)
 	}
-	fmt.Fprintf(t.out, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped)
+	if t.skipped > 0 {
+		fmt.Fprintf(t.out, "%d skipped\n", t.skipped)
+	}
+	fmt.Fprintf(t.out, "%d passed, %d failed\n", t.passed, t.failed)
 	return t.failed == 0 && t.passed > 0
 }

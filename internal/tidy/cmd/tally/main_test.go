@@ -19,29 +19,29 @@ func TestTally(t *testing.T) {
 			`{"Action":"pass","Package":"p","Test":"TestA"}`,
 			`{"Action":"skip","Package":"p","Test":"TestB"}`,
 			`{"Action":"pass","Package":"p","Elapsed":0.5}`,
-		}, "2 passed, 0 failed, 1 skipped", "ok   p  0.50s", true},
+		}, "1 skipped\n2 passed, 0 failed", "ok   p  0.50s", true},
 		{"failing test", []string{
 			`{"Action":"start","Package":"p"}`,
 			`{"Action":"pass","Package":"p","Test":"TestA"}`,
 			`{"Action":"output","Package":"p","Test":"TestB","Output":"the reason\n"}`,
 			`{"Action":"fail","Package":"p","Test":"TestB"}`,
 			`{"Action":"fail","Package":"p","Elapsed":0.5}`,
-		}, "1 passed, 1 failed, 0 skipped", "the reason", false},
+		}, "1 passed, 1 failed", "the reason", false},
 		{"broken build", []string{
 			`{"Action":"pass","Package":"q","Test":"TestA"}`,
 			`{"ImportPath":"p","Action":"build-output","Output":"x.go:1: bad\n"}`,
 			`{"ImportPath":"p","Action":"build-fail"}`,
 			`{"Action":"start","Package":"p"}`,
 			`{"Action":"fail","Package":"p","FailedBuild":"p"}`,
-		}, "1 passed, 1 failed, 0 skipped", "x.go:1: bad", false},
-		{"no tests", []string{`{"Action":"skip","Package":"p"}`}, "0 passed, 0 failed, 0 skipped", "", false},
+		}, "1 passed, 1 failed", "x.go:1: bad", false},
+		{"no tests", []string{`{"Action":"skip","Package":"p"}`}, "0 passed, 0 failed", "", false},
 		{"cut off", []string{
 			`{"Action":"start","Package":"p"}`,
 			`{"Action":"pass","Package":"p","Test":"TestA"}`,
-		}, "1 passed, 1 failed, 0 skipped", "FAIL p  did not end", false},
+		}, "1 passed, 1 failed", "FAIL p  did not end", false},
 		{"foreign line", []string{
 			`go: warning`, `{"Action":"pass","Package":"p","Test":"TestA"}`, `{"Action":"pass","Package":"p"}`,
-		}, "1 passed, 0 failed, 0 skipped", "go: warning", true},
+		}, "1 passed, 0 failed", "go: warning", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder

@@ -1,0 +1,73 @@
+# The verbs of this repository. `make` alone lists them.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo build test bench fuzz lint oracle corpus clean
+
+GO ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# fuzz: time for each target.
+FUZZTIME ?= 30s
+# oracle: number of random cases, first seed (the clock's if empty), processes.
+N ?= 2000
+SEED ?=
+JOBS ?= 2
+# bench: a real Mooncake trace (left out if absent), a program that writes
+# conversation traces (OUT --requests N --seed S --rate R; ours if empty), and
+# how often each run is repeated.
+export BENCH_TRACE ?= ../shared/data/mooncake/conversation_trace.jsonl
+export BENCH_GEN ?=
+REPEAT ?= 3
+
+help: ## list the verbs
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-8s %s\n", $$1, $$2 }'
+
+demo: build ## replay an example trace with one worker and with four
+	bin/replay examples/conversation-2k.jsonl --extra-engine-args examples/engine-default.json --report-json bin/demo-1.json
+	bin/replay examples/conversation-2k.jsonl --extra-engine-args examples/engine-default.json --num-workers 4 --report-json bin/demo-4.json
+
+build: ## build the programs into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+
+test: ## vet, then run every test; the core also with its invariants checked
+	$(GO) vet ./...
+	( status=0; \
+	  $(GO) test -json ./... || status=$$?; \
+	  if grep -rqsE '^//go:build .*\<invariants\>' core; then \
+	    $(GO) test -json -tags invariants ./core/... || status=$$?; \
+	  fi; \
+	  exit $$status ) | $(GO) run ./internal/tidy/cmd/tally
+
+bench: build ## measure time and memory beside the reference, if it is installed
+	$(GO) run ./internal/bench/cmd/bench -repeat $(REPEAT)
+	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/... | grep -E '^(Benchmark|pkg:)' || true
+
+fuzz: ## run every fuzz target for FUZZTIME
+	found=0; \
+	for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	    found=$$((found + 1)); \
+	  done; \
+	done; \
+	echo "$$found fuzz targets"; [ $$found -gt 0 ]
+
+lint: ## formatting, vet, the repository's laws, go.mod, staticcheck
+	test -z "$$(gofmt -l . | tee /dev/stderr)"
+	$(GO) vet ./...
+	$(GO) test -count=1 ./internal/tidy/...
+	$(GO) mod tidy -diff
+	$(GO) run $(STATICCHECK) ./...
+
+oracle: ## compare N random cases with the reference (installs it into .oracle)
+	[ -n "$${ORACLE_PYTHON:-}" ] || internal/oracle/setup.sh .oracle
+	$(GO) run ./internal/oracle/cmd/oracle -n $(N) -jobs $(JOBS) $(if $(SEED),-seed $(SEED))
+
+corpus: ## record the reference's answers that the tests compare with
+	[ -n "$${ORACLE_PYTHON:-}" ] || internal/oracle/setup.sh .oracle
+	$(GO) run ./internal/oracle/cmd/oracle -seed 1 -n 400 -corpus testdata/oracle/corpus.jsonl.gz
+
+clean: ## remove what the other verbs built
+	rm -rf bin
