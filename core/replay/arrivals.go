@@ -19,14 +19,16 @@ type arrivals struct {
 	order  []int32 // sessions by start; nil: file order, or a cap
 	opened int     // sessions begun
 	capped bool
-	cap    int  // sessions active at a time
 	single bool // every session has one turn
 	heap   []ready
 
 	// While sessions are still being fed: the start of the newest, before
-	// which everything is known; +Inf once all are there.
-	horizonMs float64
+	// which everything is known (+Inf once all are there, or under a cap), and
+	// under a cap the number of sessions that should begin at owedMs.
 	streaming bool
+	horizonMs float64
+	owed      int
+	owedMs    float64
 }
 
 type ready struct {
@@ -35,13 +37,15 @@ type ready struct {
 	turn    int32
 }
 
-func (a *arrivals) init(cfg config.Replay, w *workload.Workload) {
-	a.load = w
-	a.capped, a.cap = cfg.Concurrency > 0, cfg.Concurrency
+func (a *arrivals) init(cfg config.Replay, w *workload.Workload, streaming bool) {
+	a.load, a.streaming = w, streaming
+	a.capped = cfg.Concurrency > 0
 	a.single = len(w.Sessions) == len(w.Turns)
 	a.horizonMs = math.Inf(1)
 	if a.capped {
-		a.begin()
+		for i := 0; i < cfg.Concurrency && (streaming || i < len(w.Sessions)); i++ {
+			a.open(0)
+		}
 		return
 	}
 	byStart := func(x, y workload.Session) int { return cmp.Compare(x.StartMs, y.StartMs) }
@@ -53,19 +57,6 @@ func (a *arrivals) init(cfg config.Replay, w *workload.Workload) {
 		a.order[i] = int32(i)
 	}
 	slices.SortStableFunc(a.order, func(i, j int32) int { return byStart(w.Sessions[i], w.Sessions[j]) })
-}
-
-// begin opens the first sessions under a cap.
-func (a *arrivals) begin() {
-	for range min(a.cap, len(a.load.Sessions)) {
-		a.open(0)
-	}
-}
-
-// starved reports whether a session still to be fed may be due to begin: under
-// a cap every session that ends begins another.
-func (a *arrivals) starved() bool {
-	return a.streaming && a.capped && len(a.load.Sessions)-a.opened < a.cap
 }
 
 // fixed reports whether every arrival is known from the start.
@@ -137,10 +128,16 @@ func (a *arrivals) start(i int) float64 { return a.load.Sessions[a.session(i)].S
 
 // open begins the next session at atMs under a cap.
 func (a *arrivals) open(atMs float64) {
-	if i := a.opened; i < len(a.load.Sessions) {
-		a.opened++
-		a.push(ready{atMs, int32(i), a.load.Sessions[i].First})
+	i := a.opened
+	if i == len(a.load.Sessions) {
+		if a.streaming {
+			a.owed++
+			a.owedMs = atMs
+		}
+		return
 	}
+	a.opened++
+	a.push(ready{atMs, int32(i), a.load.Sessions[i].First})
 }
 
 // feedback continues the session of a turn that ended at nowMs; a failed turn

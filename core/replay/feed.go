@@ -20,12 +20,10 @@ type Input struct {
 // result is that of New with the same sessions. single promises that every
 // session has one turn.
 func NewStream(cfg config.Replay, single bool, o Options) *Sim {
-	s := New(cfg, &workload.Workload{Prompts: prefix.New()}, o)
+	s := newSim(cfg, &workload.Workload{Prompts: prefix.New()}, o, true)
 	s.arrivals.single = single
-	s.arrivals.streaming = true
-	s.arrivals.horizonMs = math.Inf(-1)
-	if s.arrivals.capped {
-		s.arrivals.horizonMs = math.Inf(1)
+	if !s.arrivals.capped {
+		s.arrivals.horizonMs = math.Inf(-1)
 	}
 	if !s.arrivals.fixed() {
 		s.windows = nil
@@ -63,16 +61,17 @@ func (s *Sim) Feed(startMs float64, turns []Input) bool {
 			s.books.arriveMs = append(s.books.arriveMs, 0)
 		}
 	}
+	if a.owed > 0 {
+		a.owed--
+		a.open(a.owedMs)
+	}
 	return true
 }
 
 // Close says that every session was fed.
 func (s *Sim) Close() {
 	a := &s.arrivals
-	if a.streaming && a.capped && a.opened == 0 {
-		a.begin()
-	}
-	a.streaming = false
+	a.streaming, a.owed = false, 0
 	a.horizonMs = math.Inf(1)
 }
 

@@ -87,6 +87,10 @@ type flight struct {
 
 // New prepares a run; cfg has passed config's check.
 func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
+	return newSim(cfg, w, o, false)
+}
+
+func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) *Sim {
 	s := &Sim{cfg: cfg, load: w, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers)}
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
@@ -107,7 +111,7 @@ func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
 		fast = append(fast, stretch.New(cfg.Engine, w, pool))
 		s.workers = append(s.workers, fast[i])
 	}
-	s.arrivals.init(cfg, w)
+	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
 	model := timing.New(cfg.Engine)
 	if !plain && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() {
@@ -132,11 +136,11 @@ func (s *Sim) Step(budget int) Status {
 		return s.stepWindows(budget)
 	}
 	for budget > 0 {
-		if s.arrivals.starved() {
+		if s.arrivals.owed > 0 {
 			return Idle
 		}
-		if s.arrivals.streaming && s.arrivals.capped && s.arrivals.opened == 0 {
-			s.arrivals.begin()
+		if len(s.due) > 0 {
+			s.settle() // goes on where it waited for a session
 		}
 		if n := s.glide(budget); n > 0 {
 			budget -= n
@@ -178,7 +182,8 @@ func (s *Sim) advance(toMs float64) {
 	s.books.tick(toMs)
 }
 
-// settle does everything that happens at the current timestamp.
+// settle does everything that happens at the current timestamp, or as much as
+// it can before a session is fed that begins now.
 func (s *Sim) settle() {
 	for {
 		for len(s.busy) > 0 && s.busy[0].endMs == s.books.nowMs {
@@ -202,7 +207,7 @@ func (s *Sim) settle() {
 				s.wake(w)
 			}
 		}
-		if len(s.due) == 0 {
+		if len(s.due) == 0 || s.arrivals.owed > 0 {
 			return
 		}
 		slices.Sort(s.due)

@@ -1,0 +1,146 @@
+package replay_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/trace"
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/internal/gen"
+	"github.com/dryserve/dryserve/internal/parity"
+)
+
+// outcome is everything a run says.
+type outcome struct {
+	Status     replay.Status
+	Fault      replay.Fault
+	Summary    replay.Summary
+	Records    []replay.Record
+	Admissions [][]replay.Admission // by record
+	Unservable []int32
+}
+
+func finish(s *replay.Sim, status replay.Status) outcome {
+	o := outcome{Status: status, Fault: s.Fault(), Summary: s.Summary(), Records: slices.Clone(s.Records()), Unservable: s.Unservable()}
+	slices.SortFunc(o.Records, func(a, b replay.Record) int { return int(a.Turn) - int(b.Turn) })
+	for i := range o.Records {
+		r := &o.Records[i]
+		o.Admissions = append(o.Admissions, s.Admissions()[r.AdmissionStart:][:r.AdmissionCount])
+		r.AdmissionStart = 0
+	}
+	return o
+}
+
+// run steps a run to its end with a fixed budget.
+func run(s *replay.Sim, budget int) outcome {
+	for {
+		if status := s.Step(budget); status != replay.Running {
+			return finish(s, status)
+		}
+	}
+}
+
+// runBatches drives a windowed run through Produce and Absorb, one batch
+// ahead, as a host with two cores does.
+func runBatches(s *replay.Sim, budget int) outcome {
+	if !s.Windowed() {
+		return run(s, budget)
+	}
+	var batches [2]replay.Batch
+	status := s.Produce(&batches[0])
+	for i := 0; status == replay.Running; i = 1 - i {
+		status = s.Produce(&batches[1-i])
+		s.Absorb(&batches[i])
+	}
+	return finish(s, s.Conclude(status))
+}
+
+// stream feeds sessions one by one, stepping between them.
+func stream(cfg config.Replay, rows []trace.Row, w *workload.Workload, budget int) outcome {
+	single := len(w.Sessions) == len(w.Turns)
+	s := replay.NewStream(cfg, single, replay.Options{})
+	for i, session := range w.Sessions {
+		var turns []replay.Input
+		for t := session.First; t >= 0; t = w.Turns[t].Next {
+			turns = append(turns, replay.Input{HashIDs: rows[t].HashIDs, Input: w.Turns[t].Input, Output: w.Turns[t].Output, DelayMs: w.Turns[t].DelayMs})
+		}
+		if !s.Feed(session.StartMs, turns) {
+			panic("unsorted")
+		}
+		for n := i % 5; n > 0 && s.Step(budget) == replay.Running; n-- {
+		}
+	}
+	s.Close()
+	return run(s, budget)
+}
+
+// twins runs a case every way there is and compares with the plain engine.
+func twins(t *testing.T, name string, kwargs map[string]any, text []byte, parityMode bool) {
+	cfg, err := parity.Config(kwargs)
+	if err != nil {
+		return // the error tests look at those
+	}
+	cfg.Parity = parityMode
+	rows, err := parity.Rows(text)
+	if err != nil {
+		return
+	}
+	if _, err := parity.Build(rows, cfg); err != nil {
+		return
+	}
+	build := func() *workload.Workload {
+		w, err := parity.Build(rows, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	want := run(replay.New(cfg, build(), replay.Options{Plain: true}), math.MaxInt)
+	check := func(how string, got outcome) {
+		t.Helper()
+		if d := cmp.Diff(want, got, cmpopts.EquateNaNs()); d != "" {
+			engine, _ := json.Marshal(kwargs)
+			t.Errorf("%s: %s differs from the plain engine (-plain +%s):\n%s\n%s\n%s", name, how, how, d, engine, text)
+		}
+	}
+	check("events", run(replay.New(cfg, build(), replay.Options{Eventful: true}), math.MaxInt))
+	check("events-1", run(replay.New(cfg, build(), replay.Options{Eventful: true}), 1))
+	check("default", run(replay.New(cfg, build(), replay.Options{}), math.MaxInt))
+	check("default-7", run(replay.New(cfg, build(), replay.Options{}), 7))
+	check("batches", runBatches(replay.New(cfg, build(), replay.Options{}), 100))
+	w := build()
+	byStart := func(a, b workload.Session) int {
+		if a.StartMs < b.StartMs {
+			return -1
+		}
+		return 1
+	}
+	inOrder := slices.IsSortedFunc(w.Turns, func(a, b workload.Turn) int { return int(a.Session) - int(b.Session) })
+	if len(w.Planned) == 0 && inOrder && (cfg.Concurrency > 0 || slices.IsSortedFunc(w.Sessions, byStart)) {
+		check("streamed", stream(cfg, rows, w, 3))
+	}
+	if n := want.Summary; n.NumRequests != n.CompletedRequests+n.RejectedRequests+n.FailedRequests+n.CancelledRequests+n.UnfinishedRequests {
+		t.Errorf("%s: requests are not conserved: %+v", name, n)
+	}
+}
+
+func TestTwins(t *testing.T) {
+	n := uint64(500)
+	if testing.Short() {
+		n = 100
+	}
+	for seed := range n {
+		c := gen.Case(seed)
+		twins(t, c.Name, c.Kwargs, c.Trace(), seed%2 == 0)
+		if t.Failed() {
+			return
+		}
+	}
+}
