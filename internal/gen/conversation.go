@@ -1,7 +1,10 @@
 package gen
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 )
 
@@ -89,6 +92,29 @@ func Conversation(c ConversationConfig, yield func(Row) error) error {
 		d.hear(reply)
 	}
 	return nil
+}
+
+// WriteConversation writes the trace to a file. It writes beside the final name
+// and renames, so a failed run leaves nothing half-written.
+func WriteConversation(path string, c ConversationConfig) error {
+	f, err := os.Create(path + ".part")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	b := bufio.NewWriter(f)
+	enc := json.NewEncoder(b)
+	if err := Conversation(c, func(row Row) error { return enc.Encode(&row) }); err != nil {
+		return err
+	}
+	if err := b.Flush(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }
 
 // systemPrompts gives each group the ids of its own system prompt.
