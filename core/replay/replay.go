@@ -141,6 +141,7 @@ func (s *Sim) Step(budget int) Status {
 		}
 		if len(s.due) > 0 {
 			s.settle() // goes on where it waited for a session
+			continue
 		}
 		if n := s.glide(budget); n > 0 {
 			budget -= n

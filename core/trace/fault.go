@@ -50,10 +50,11 @@ const (
 )
 
 // Fault is the first thing wrong with a line. Start and End are byte offsets
-// into the line; both are 0 where the whole line is meant.
+// into the line; where the line ends too early both are its length.
 type Fault struct {
 	Code  Code
 	Field Field // of a value code: the field; of a syntax code: the field it happened in
+	Key   int   // with a Field that is given: where its key begins, with the quote
 	Start int
 	End   int
 }

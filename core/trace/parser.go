@@ -42,41 +42,8 @@ func (p *Parser) object(line []byte, row *Row) bool {
 	if line[i] != '{' {
 		return p.notObject(line, i)
 	}
-	i = space(line, i+1)
-	seen := uint32(0)
-	if i < len(line) && line[i] == '}' {
-		i++
-	} else {
-		for n := 0; ; n++ {
-			key := i
-			field, at := p.likely(line, i, n)
-			if at < 0 {
-				return false
-			}
-			if field == NoField {
-				i = p.skip(line, at)
-			} else {
-				if seen&(1<<field) != 0 {
-					return p.fail(Duplicate, field, key, key)
-				}
-				seen |= 1 << field
-				i = p.value(line, at, field, row)
-			}
-			if i < 0 {
-				return false
-			}
-			if i = space(line, i); i == len(line) {
-				return p.fail(CutOff, NoField, i, i)
-			}
-			if line[i] == '}' {
-				i++
-				break
-			}
-			if line[i] != ',' {
-				return p.fail(WantCommaOrBrace, field, i, i)
-			}
-			i = space(line, i+1)
-		}
+	if i = p.fields(line, space(line, i+1), row); i < 0 {
+		return false
 	}
 	if i = space(line, i); i < len(line) {
 		return p.fail(Trailing, NoField, i, len(line))
@@ -88,6 +55,42 @@ func (p *Parser) object(line []byte, row *Row) bool {
 		return p.fail(Missing, OutputLength, 0, 0)
 	}
 	return true
+}
+
+// fields reads what is between the braces and the closing one.
+func (p *Parser) fields(line []byte, i int, row *Row) int {
+	if i < len(line) && line[i] == '}' {
+		return i + 1
+	}
+	seen := uint32(0)
+	for n := 0; ; n++ {
+		key := i
+		f, at := p.likely(line, i, n)
+		if at < 0 {
+			return -1
+		}
+		if f != NoField && seen>>f&1 != 0 {
+			i = p.stop(Duplicate, f, key, at)
+		} else {
+			seen |= 1 << f
+			i = p.value(line, at, f, row)
+		}
+		if i < 0 {
+			p.fault.Key = key
+			return -1
+		}
+		if i = space(line, i); i == len(line) {
+			return p.stop(CutOff, NoField, i, i)
+		}
+		switch line[i] {
+		case ',':
+			i = space(line, i+1)
+		case '}':
+			return i + 1
+		default:
+			return p.stop(WantCommaOrBrace, NoField, i, i)
+		}
+	}
 }
 
 // notObject says why a line whose first byte is not '{' is no row.
@@ -149,13 +152,15 @@ func (p *Parser) colon(line []byte, i int) int {
 	return i
 }
 
-// value reads the value of a known field into row. It returns where the value
-// ends, -1 on a fault. null is as good as absent.
+// value reads the value of a field into row. It returns where the value ends,
+// -1 on a fault. null is as good as absent.
 func (p *Parser) value(line []byte, i int, f Field, row *Row) int {
 	if line[i] == 'n' {
-		return p.literal(line, i, "null")
+		return p.literal(line, i, "null", f)
 	}
 	switch f {
+	case NoField:
+		return p.skip(line, i)
 	case InputLength:
 		return p.whole(line, i, f, 1<<63-1, &row.InputLength)
 	case OutputLength:

@@ -30,11 +30,11 @@ func (p *Parser) skip(line []byte, i int) int {
 		case isDigit(c) || c == '-':
 			i = p.scan(line, i, NoField)
 		case c == 't':
-			i = p.literal(line, i, "true")
+			i = p.literal(line, i, "true", NoField)
 		case c == 'f':
-			i = p.literal(line, i, "false")
+			i = p.literal(line, i, "false", NoField)
 		case c == 'n':
-			i = p.literal(line, i, "null")
+			i = p.literal(line, i, "null", NoField)
 		default:
 			return p.stop(WantValue, NoField, i, i)
 		}
@@ -103,13 +103,13 @@ func (p *Parser) member(line []byte, i int) int {
 }
 
 // literal walks over true, false or null.
-func (p *Parser) literal(line []byte, i int, word string) int {
+func (p *Parser) literal(line []byte, i int, word string, f Field) int {
 	for n := 0; n < len(word); n++ {
 		if i+n == len(line) {
-			return p.stop(CutOff, NoField, i+n, i+n)
+			return p.stop(CutOff, f, i+n, i+n)
 		}
 		if line[i+n] != word[n] {
-			return p.stop(WantValue, NoField, i, i)
+			return p.stop(WantValue, f, i, i)
 		}
 	}
 	return i + len(word)

@@ -1,11 +1,28 @@
 // Package workload turns trace rows into sessions of turns.
+//
+// It owns what rows mean together: which rows are turns of one session, when a
+// session starts, how long a turn waits for the one before it, the times'
+// normalisation, and the checks of a row against the trace block size. It does
+// not read bytes (core/trace does) and does not run anything (core/replay
+// does). Rules: replay notes §3.1 and corrections §6.
+//
+// Invariants of a finished Workload:
+//   - Turns and Sessions are in file order; a session's turns are linked from
+//     First through Next and counted by Index.
+//   - every start and delay is finite and not negative.
+//   - a turn's leaf covers at least ceil(Input/block size) ids.
 package workload
 
-import "github.com/dryserve/dryserve/core/prefix"
+import (
+	"strconv"
+
+	"github.com/dryserve/dryserve/core/prefix"
+)
 
 // Turn is one request of a session.
 type Turn struct {
-	Leaf    int32   // prompt: leaf of Prompts covering ceil(Input/TraceBlockSize) ids
+	Leaf    int32   // prompt: leaf of Prompts covering the row's hash ids
+	IDs     int32   // their number, at least ceil(Input/TraceBlockSize)
 	Input   int32   // prompt tokens, > 0
 	Output  int32   // requested output tokens, >= 0
 	Session int32   // index into Sessions
@@ -17,9 +34,11 @@ type Turn struct {
 
 // Session is a chain of turns; only the first has a time of its own.
 type Session struct {
-	StartMs  float64
+	StartMs  float64 // 0 without HasStart
 	HasStart bool
 	First    int32
+	Line     int32 // line of the trace with the first turn, 0: not from a trace
+	name     int32 // 1 + index into the names, 0: named after Line
 }
 
 // Workload is a whole trace, in file order.
@@ -29,4 +48,26 @@ type Workload struct {
 	Prompts    *prefix.Tree
 	Planned    []uint32 // output ids of all turns that have them
 	PlannedOff []int32  // turn i's ids are Planned[PlannedOff[i]:PlannedOff[i+1]]
+	BlockSizes BlockSizes
+
+	text    []byte   // the given session ids, one after the other
+	textOff []uint32 // where they begin, and the end
+}
+
+// AppendSessionID appends session i's id: the trace's session_id, or
+// request_<line> where the row had none.
+func (w *Workload) AppendSessionID(dst []byte, i int32) []byte {
+	s := w.Sessions[i]
+	if s.name > 0 {
+		return append(dst, w.text[w.textOff[s.name-1]:w.textOff[s.name]]...)
+	}
+	return strconv.AppendInt(append(dst, linePrefix...), int64(s.Line), 10)
+}
+
+// SessionID is session i's id; see AppendSessionID. It must not be changed.
+func (w *Workload) SessionID(i int32) []byte {
+	if s := w.Sessions[i]; s.name > 0 {
+		return w.text[w.textOff[s.name-1]:w.textOff[s.name]:w.textOff[s.name]]
+	}
+	return w.AppendSessionID(nil, i)
 }

@@ -69,10 +69,10 @@ func appendPadded(dst []byte, exponent int) []byte {
 
 // AppendJSONString appends s quoted as serde_json and json.dumps
 // (ensure_ascii off) quote it. Bytes that are not UTF-8 become U+FFFD.
-func AppendJSONString(dst []byte, s string) []byte {
+func AppendJSONString[T string | []byte](dst []byte, s T) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	for _, r := range s {
+	for _, r := range string(s) {
 		switch {
 		case r == '"' || r == '\\':
 			dst = append(dst, '\\', byte(r))

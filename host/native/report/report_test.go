@@ -208,7 +208,7 @@ func fixture(t *testing.T, name string) (*Requests, string) {
 		r.Records = append(r.Records, rec)
 	}
 	if ids[0] != "" {
-		r.SessionID = func(s int32) string { return ids[s] }
+		r.SessionID = func(s int32) []byte { return []byte(ids[s]) }
 	}
 	return r, text
 }

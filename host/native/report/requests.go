@@ -21,7 +21,7 @@ type Requests struct {
 	// SessionID names a session of the workload in the records. Nil leaves
 	// session and turn null, as the reference does where every session has
 	// one turn and arrivals follow the trace.
-	SessionID func(session int32) string
+	SessionID func(session int32) []byte
 }
 
 // flushBytes bounds the text kept before it is written.
