@@ -54,7 +54,7 @@ func twoProd(a, b float64) (p, e float64) {
 // settled rounds the value hi+lo, known to relative accuracy 2^-64, to one
 // float64; ok is false when the uncertainty spans a rounding boundary.
 func settled(hi, lo float64) (v float64, ok bool) {
-	slack := math.Abs(hi) * 0x1p-64
+	slack := float64(math.Abs(hi) * 0x1p-64)
 	v = hi + (lo - slack)
 	return v, v == hi+(lo+slack)
 }

@@ -110,12 +110,12 @@ func logNear(z, t float64, exp int, cell *logCell) (hi, lo float64) {
 	p = float64(p*rh) - 1.0/4
 	p = float64(p*rh) + 1.0/3
 	tail := float64(p * float64(sq*rh))
-	tail += rl - (float64(rh*rl) + 0.5*sqErr)
+	tail += rl - (float64(rh*rl) + float64(0.5*sqErr))
 
 	k := float64(exp)
 	base := float64(k*ln2Hi) + cell.hi // exact: multiples of 2^-42
 	s1, e1 := twoSum(base, rh)
-	s2, e2 := twoSum(s1, -0.5*sq)
+	s2, e2 := twoSum(s1, float64(-0.5*sq))
 	tail += float64(k*ln2Lo) + cell.lo
 	return fastTwoSum(s2, (e1+e2)+tail)
 }
