@@ -1,0 +1,145 @@
+// Command bench measures replays of this project's program and, if it is
+// installed, of the reference, and prints the table.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"github.com/dryserve/dryserve/internal/bench"
+	"github.com/dryserve/dryserve/internal/gen"
+	"github.com/dryserve/dryserve/internal/oracle"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	program := flag.String("program", "bin/replay", "this project's replay program")
+	venv := flag.String("venv", ".oracle", "virtual environment of the reference, unless ORACLE_PYTHON names an interpreter")
+	repeat := flag.Int("repeat", 3, "runs of each program per row")
+	only := flag.String("only", "", "regular expression; only rows whose TRACE/WORKERS match")
+	alone := flag.Bool("alone", false, "do not run the reference")
+	flag.Parse()
+	filter, err := regexp.Compile(*only)
+	if err != nil || flag.NArg() > 0 || *repeat < 1 {
+		fmt.Fprintln(os.Stderr, "bench: want a positive -repeat, a valid -only and no other arguments")
+		return 2
+	}
+	programs := bench.Programs{Ours: *program, Python: oracle.PythonFromEnv(*venv)}
+	switch {
+	case *alone:
+		programs.Python = ""
+	case programs.Python == "":
+		fmt.Println("the reference is not installed (`make oracle` installs it): only our own figures")
+	}
+	if err := measure(programs, *repeat, filter); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
+
+// row is a line of the table to be made.
+type row struct {
+	name    string
+	trace   func(dir string) (string, error) // "" if there is none
+	workers int
+}
+
+func rows() []row {
+	var list []row
+	for _, workers := range []int{1, 4, 16} {
+		list = append(list, row{"conversation", realTrace, workers})
+	}
+	for _, workers := range []int{1, 4, 16} {
+		list = append(list, row{"conv12k", generated("conv12k", 12_000, 1, 3.4), workers})
+	}
+	return append(list, row{"conv100k", generated("conv100k", 100_000, 3, 20), 64})
+}
+
+func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var results []bench.Result
+	differ := 0
+	for _, row := range rows() {
+		if !filter.MatchString(fmt.Sprintf("%s/%d", row.name, row.workers)) {
+			continue
+		}
+		trace, err := row.trace(dir)
+		if err != nil {
+			return err
+		}
+		if trace == "" {
+			fmt.Printf("%s with %d workers is left out: BENCH_TRACE names no file\n", row.name, row.workers)
+			continue
+		}
+		result, err := programs.Measure(bench.Job{Name: row.name, Trace: trace, Workers: row.workers}, repeat)
+		if err != nil {
+			return fmt.Errorf("%s with %d workers: %w", row.name, row.workers, err)
+		}
+		for _, d := range result.Differences {
+			fmt.Printf("%s with %d workers: %s\n", row.name, row.workers, d)
+		}
+		differ += len(result.Differences)
+		results = append(results, result)
+	}
+	if err := bench.WriteTable(os.Stdout, results); err != nil {
+		return err
+	}
+	if small, large := find(results, "conv12k"), find(results, "conv100k"); small != nil && large != nil {
+		bench.WriteGrowth(os.Stdout, *small, *large)
+	}
+	if differ > 0 {
+		return fmt.Errorf("the answers differ in %d fields; the times above compare different work", differ)
+	}
+	return nil
+}
+
+func find(results []bench.Result, name string) *bench.Result {
+	for i := range results {
+		if results[i].Name == name {
+			return &results[i]
+		}
+	}
+	return nil
+}
+
+// realTrace is the trace BENCH_TRACE names, if it exists.
+func realTrace(string) (string, error) {
+	path := os.Getenv("BENCH_TRACE")
+	if _, err := os.Stat(path); path == "" || err != nil {
+		return "", nil
+	}
+	return path, nil
+}
+
+// generated makes a conversation trace once: by the program BENCH_GEN names,
+// or by ours.
+func generated(name string, requests int, seed uint64, rate float64) func(string) (string, error) {
+	return func(dir string) (string, error) {
+		path := filepath.Join(dir, name+".jsonl")
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+		if program := os.Getenv("BENCH_GEN"); program != "" {
+			out, err := exec.Command("python3", program, path, "--requests", strconv.Itoa(requests),
+				"--seed", strconv.FormatUint(seed, 10), "--rate", strconv.FormatFloat(rate, 'g', -1, 64)).CombinedOutput()
+			if err != nil {
+				return "", fmt.Errorf("%s: %w: %s", program, err, out)
+			}
+			return path, nil
+		}
+		return path, gen.WriteConversation(path, gen.ConversationConfig{Requests: requests, Seed: seed, Rate: rate, Groups: 50})
+	}
+}

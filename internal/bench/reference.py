@@ -1,0 +1,19 @@
+"""Times one replay on the reference: the call alone, without imports.
+
+Usage: python reference.py TRACE WORKERS
+Prints {"wall_s": SECONDS, "report": {...}}.
+"""
+import json
+import os
+import sys
+import time
+
+os.environ.setdefault("DYN_LOG", "error")
+
+from dynamo.replay import run_trace_replay
+
+trace, workers = sys.argv[1], int(sys.argv[2])
+begin = time.perf_counter()
+result = run_trace_replay(trace, extra_engine_args={"engine": {"backend": "vllm"}}, num_workers=workers)
+wall = time.perf_counter() - begin
+json.dump({"wall_s": wall, "report": result.summary}, sys.stdout)

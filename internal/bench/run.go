@@ -1,0 +1,154 @@
+package bench
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/dryserve/dryserve/internal/oracle"
+)
+
+//go:embed reference.py
+var referenceSource string
+
+// Sample is one run of one program.
+type Sample struct {
+	Wall   time.Duration
+	PeakMB float64 // resident memory of the whole process
+	Report map[string]any
+}
+
+// Job is a trace replayed with a number of workers, everything else default:
+// vLLM, 16,384 blocks of 64 tokens, polynomial timing, 512-token trace ids.
+type Job struct {
+	Name    string
+	Trace   string
+	Workers int
+}
+
+// Programs are the two sides.
+type Programs struct {
+	Ours   string // this project's replay program
+	Python string // interpreter that has the reference; "" leaves it out
+}
+
+// Ours runs this project's program once, as a whole process.
+func (p Programs) ours(j Job) (Sample, error) {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return Sample{}, err
+	}
+	defer os.RemoveAll(dir)
+	report := filepath.Join(dir, "report.json")
+	cmd := exec.Command(p.Ours, j.Trace, "--num-workers", strconv.Itoa(j.Workers), "--report-json", report)
+	s, _, err := timed(cmd)
+	if err != nil {
+		return s, err
+	}
+	text, err := os.ReadFile(report)
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(text, &s.Report)
+}
+
+// reference runs the reference once and takes the time of its call.
+func (p Programs) reference(j Job) (Sample, error) {
+	cmd := exec.Command(p.Python, "-c", referenceSource, j.Trace, strconv.Itoa(j.Workers))
+	s, out, err := timed(cmd)
+	if err != nil {
+		return s, err
+	}
+	var said struct {
+		WallS  float64 `json:"wall_s"`
+		Report map[string]any
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		return s, fmt.Errorf("the reference printed %.80q: %w", out, err)
+	}
+	s.Wall = time.Duration(said.WallS * float64(time.Second))
+	s.Report = said.Report
+	return s, nil
+}
+
+// timed runs a command to its end and measures the process.
+func timed(cmd *exec.Cmd) (Sample, []byte, error) {
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	begin := time.Now()
+	err := cmd.Run()
+	s := Sample{Wall: time.Since(begin)}
+	if err != nil {
+		return s, nil, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(errs.Bytes()))
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		s.PeakMB = float64(usage.Maxrss) / (1 << 10) // kilobytes
+		if runtime.GOOS == "darwin" {
+			s.PeakMB /= 1 << 10 // bytes there
+		}
+	}
+	return s, out.Bytes(), nil
+}
+
+// Result is what a job's runs gave.
+type Result struct {
+	Job
+	Requests        int
+	Ours, Reference []Sample
+	Differences     []string // between the two reports
+}
+
+// Measure runs a job repeat times, the two programs taking turns.
+func (p Programs) Measure(j Job, repeat int) (Result, error) {
+	r := Result{Job: j}
+	for range repeat {
+		s, err := p.ours(j)
+		if err != nil {
+			return r, err
+		}
+		r.Ours = append(r.Ours, s)
+		if p.Python == "" {
+			continue
+		}
+		if s, err = p.reference(j); err != nil {
+			return r, err
+		}
+		r.Reference = append(r.Reference, s)
+	}
+	n, _ := r.Ours[0].Report["num_requests"].(float64)
+	r.Requests = int(n)
+	if p.Python != "" {
+		r.Differences = oracle.CompareReports(r.Reference[0].Report, r.Ours[0].Report)
+	}
+	return r, nil
+}
+
+// span is the minimum and the median of the samples' times in seconds, and
+// the largest peak.
+type span struct{ min, median, peakMB float64 }
+
+func summarise(samples []Sample) span {
+	var seconds []float64
+	s := span{}
+	for _, x := range samples {
+		seconds = append(seconds, x.Wall.Seconds())
+		s.peakMB = max(s.peakMB, x.PeakMB)
+	}
+	slices.Sort(seconds)
+	s.min = seconds[0]
+	middle := len(seconds) / 2
+	s.median = seconds[middle]
+	if len(seconds)%2 == 0 {
+		s.median = (seconds[middle-1] + seconds[middle]) / 2
+	}
+	return s
+}

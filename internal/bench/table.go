@@ -1,0 +1,50 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// WriteTable prints one line per result. Times are seconds, memory is
+// megabytes; a ratio is the reference's median or peak over ours.
+func WriteTable(w io.Writer, results []Result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "trace\tworkers\trequests\tours min\tmedian\tMB\treference min\tmedian\tMB\ttime ratio\tmemory ratio\tanswers\t")
+	for _, r := range results {
+		a := summarise(r.Ours)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.3f\t%.3f\t%.0f\t", r.Name, r.Workers, r.Requests, a.min, a.median, a.peakMB)
+		if len(r.Reference) == 0 {
+			fmt.Fprint(t, "-\t-\t-\t-\t-\t-\t\n")
+			continue
+		}
+		b := summarise(r.Reference)
+		answers := "equal"
+		if len(r.Differences) > 0 {
+			answers = fmt.Sprintf("%d DIFFER", len(r.Differences))
+		}
+		fmt.Fprintf(t, "%.3f\t%.3f\t%.0f\t%.1f\t%.1f\t%s\t\n", b.min, b.median, b.peakMB, b.median/a.median, b.peakMB/a.peakMB, answers)
+	}
+	return t.Flush()
+}
+
+// WriteGrowth prints what a request costs at two sizes: a program whose work
+// does not grow with the length of the trace has a ratio near 1.
+func WriteGrowth(w io.Writer, small, large Result) {
+	line := func(name string, of func(Result) []Sample) {
+		if len(of(small)) == 0 || len(of(large)) == 0 {
+			return
+		}
+		a := perRequest(small, of)
+		b := perRequest(large, of)
+		fmt.Fprintf(w, "%s: %.2f us per request on %s with %d workers, %.2f on %s with %d: x %.2f\n",
+			name, a, small.Name, small.Workers, b, large.Name, large.Workers, b/a)
+	}
+	line("ours", func(r Result) []Sample { return r.Ours })
+	line("reference", func(r Result) []Sample { return r.Reference })
+}
+
+// perRequest is the median microseconds per request.
+func perRequest(r Result, of func(Result) []Sample) float64 {
+	return summarise(of(r)).median * 1e6 / float64(max(r.Requests, 1))
+}

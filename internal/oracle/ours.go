@@ -1,0 +1,88 @@
+package oracle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/report"
+	"github.com/dryserve/dryserve/host/native/tracefile"
+	"github.com/dryserve/dryserve/internal/gen"
+	"github.com/dryserve/dryserve/internal/parity"
+)
+
+// oursTimeout is how long one of our runs may take; the cases are tiny.
+const oursTimeout = 10 * time.Second
+
+// Ours answers a case with this project's own programs: the hosts' loaders,
+// the core, the hosts' writers.
+func Ours(dir string, c *gen.ReplayCase) (a Answer) {
+	defer func() {
+		if r := recover(); r != nil {
+			a = Answer{Outcome: Crash, Error: fmt.Sprintf("panic: %v\n%s", r, debug.Stack())}
+		}
+	}()
+	cfg, err := parity.Config(c.Kwargs)
+	if err != nil {
+		return Answer{Outcome: Refused, Error: err.Error()}
+	}
+	load, _, err := tracefile.Load(context.Background(), filepath.Join(dir, c.Files[0]), tracefile.Options{
+		TraceBlockSize: cfg.TraceBlockSize,
+		Concurrency:    cfg.Concurrency > 0,
+		ArrivalSpeedup: cfg.ArrivalSpeedup,
+	})
+	if err != nil {
+		return Answer{Outcome: Refused, Error: err.Error()}
+	}
+	sim := replay.New(cfg, load, replay.Options{})
+	begin := time.Now()
+	status := replay.Running
+	for status == replay.Running {
+		if time.Since(begin) > oursTimeout {
+			return Answer{Outcome: NoEnd}
+		}
+		status = sim.Step(1 << 12)
+	}
+	if status != replay.Done {
+		return Answer{Outcome: DeadEnd, Error: fmt.Sprintf("dead end with %d in-flight requests", sim.Fault().InFlight)}
+	}
+	if a, err = spell(sim, load, cfg.Concurrency > 0, time.Since(begin)); err != nil {
+		return Answer{Outcome: Crash, Error: err.Error()}
+	}
+	return a
+}
+
+// spell writes a finished run the way the program does and reads it back.
+func spell(sim *replay.Sim, load *workload.Workload, capped bool, wall time.Duration) (Answer, error) {
+	var a Answer
+	var text bytes.Buffer
+	summary := report.Report{Summary: sim.Summary(), WallMs: wall.Seconds() * 1000}
+	if err := summary.WriteJSON(&text); err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(text.Bytes(), &a.Report); err != nil {
+		return a, fmt.Errorf("our report: %w", err)
+	}
+	text.Reset()
+	requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load}
+	if capped || len(load.Sessions) < len(load.Turns) {
+		requests.SessionID = load.SessionID
+	}
+	if err := requests.WriteJSONL(&text); err != nil {
+		return a, err
+	}
+	for dec := json.NewDecoder(&text); dec.More(); {
+		var record map[string]any
+		if err := dec.Decode(&record); err != nil {
+			return a, fmt.Errorf("our records: %w", err)
+		}
+		a.Requests = append(a.Requests, record)
+	}
+	return a, nil
+}
