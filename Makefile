@@ -41,7 +41,7 @@ test: ## vet, then run every test; the core also with its invariants checked
 
 bench: build ## measure time and memory beside the reference, if it is installed
 	$(GO) run ./internal/bench/cmd/bench -repeat $(REPEAT)
-	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/... | grep -E '^(Benchmark|pkg:)' || true
+	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/...
 
 fuzz: ## run every fuzz target for FUZZTIME
 	found=0; \

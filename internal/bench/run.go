@@ -23,7 +23,8 @@ var referenceSource string
 // Sample is one run of one program.
 type Sample struct {
 	Wall   time.Duration
-	PeakMB float64 // resident memory of the whole process
+	PeakMB float64 // largest resident memory of the whole process
+	AtMost bool    // the peak may be less: it is hidden by this process's own
 	Report map[string]any
 }
 
@@ -91,12 +92,42 @@ func timed(cmd *exec.Cmd) (Sample, []byte, error) {
 		return s, nil, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(errs.Bytes()))
 	}
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		s.PeakMB = float64(usage.Maxrss) / (1 << 10) // kilobytes
-		if runtime.GOOS == "darwin" {
-			s.PeakMB /= 1 << 10 // bytes there
+		s.PeakMB = megabytes(usage.Maxrss)
+		own, err := ownPeakMB()
+		if err != nil {
+			return s, nil, err
 		}
+		s.AtMost = s.PeakMB <= own
 	}
 	return s, out.Bytes(), nil
+}
+
+// ownPeakMB is this process's peak. A new process begins with the memory of
+// its parent on its account, so a smaller peak of it cannot be seen.
+func ownPeakMB() (float64, error) {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0, err
+	}
+	own := megabytes(usage.Maxrss)
+	// That has the peak of this process's own parent in it, which its children
+	// do not inherit. Linux knows it without.
+	if status, err := os.ReadFile("/proc/self/status"); err == nil {
+		var kilobytes int64
+		_, line, found := bytes.Cut(status, []byte("VmHWM:"))
+		if _, err := fmt.Sscan(string(line), &kilobytes); found && err == nil {
+			own = min(own, float64(kilobytes)/(1<<10))
+		}
+	}
+	return own, nil
+}
+
+// megabytes converts a peak as the system counts it.
+func megabytes(peak int64) float64 {
+	if runtime.GOOS == "darwin" {
+		return float64(peak) / (1 << 20) // bytes
+	}
+	return float64(peak) / (1 << 10) // kilobytes
 }
 
 // Result is what a job's runs gave.
@@ -134,14 +165,19 @@ func (p Programs) Measure(j Job, repeat int) (Result, error) {
 
 // span is the minimum and the median of the samples' times in seconds, and
 // the largest peak.
-type span struct{ min, median, peakMB float64 }
+type span struct {
+	min, median, peakMB float64
+	atMost              bool
+}
 
 func summarise(samples []Sample) span {
 	var seconds []float64
 	s := span{}
 	for _, x := range samples {
 		seconds = append(seconds, x.Wall.Seconds())
-		s.peakMB = max(s.peakMB, x.PeakMB)
+		if x.PeakMB > s.peakMB {
+			s.peakMB, s.atMost = x.PeakMB, x.AtMost
+		}
 	}
 	slices.Sort(seconds)
 	s.min = seconds[0]

@@ -13,7 +13,11 @@ func WriteTable(w io.Writer, results []Result) error {
 	fmt.Fprintln(t, "trace\tworkers\trequests\tours min\tmedian\tMB\treference min\tmedian\tMB\ttime ratio\tmemory ratio\tanswers\t")
 	for _, r := range results {
 		a := summarise(r.Ours)
-		fmt.Fprintf(t, "%s\t%d\t%d\t%.3f\t%.3f\t%.0f\t", r.Name, r.Workers, r.Requests, a.min, a.median, a.peakMB)
+		peak := fmt.Sprintf("%.0f", a.peakMB)
+		if a.atMost {
+			peak = "<=" + peak
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.3f\t%.3f\t%s\t", r.Name, r.Workers, r.Requests, a.min, a.median, peak)
 		if len(r.Reference) == 0 {
 			fmt.Fprint(t, "-\t-\t-\t-\t-\t-\t\n")
 			continue

@@ -175,8 +175,12 @@ func (p *casePlan) spoil(c *ReplayCase) {
 		row.Timestamp, row.CreatedTime = nil, nil
 	case 7:
 		row.Delay, row.DelayMs = ptr(3.0), ptr(3.0)
-	case 8:
-		c.Kwargs["arrival_speedup_ratio"] = 0
+	case 8: // a capped run does not look at the ratio
+		if p.capped {
+			c.Kwargs["num_workers"] = 0
+		} else {
+			c.Kwargs["arrival_speedup_ratio"] = 0
+		}
 	case 9:
 		c.Kwargs["sla_e2e_ms"], c.Kwargs["sla_ttft_ms"] = 10, 10
 	}

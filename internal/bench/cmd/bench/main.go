@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/dryserve/dryserve/internal/bench"
 	"github.com/dryserve/dryserve/internal/gen"
@@ -26,11 +27,19 @@ func run() int {
 	repeat := flag.Int("repeat", 3, "runs of each program per row")
 	only := flag.String("only", "", "regular expression; only rows whose TRACE/WORKERS match")
 	alone := flag.Bool("alone", false, "do not run the reference")
+	generate := flag.String("generate", "", "write a trace FILE,REQUESTS,SEED,RATE and do nothing else")
 	flag.Parse()
 	filter, err := regexp.Compile(*only)
 	if err != nil || flag.NArg() > 0 || *repeat < 1 {
 		fmt.Fprintln(os.Stderr, "bench: want a positive -repeat, a valid -only and no other arguments")
 		return 2
+	}
+	if *generate != "" {
+		if err := write(*generate); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			return 1
+		}
+		return 0
 	}
 	programs := bench.Programs{Ours: *program, Python: oracle.PythonFromEnv(*venv)}
 	switch {
@@ -125,21 +134,39 @@ func realTrace(string) (string, error) {
 }
 
 // generated makes a conversation trace once: by the program BENCH_GEN names,
-// or by ours.
+// or by ours. Ours runs in another process, because the memory this one has
+// used hides the peaks of those it measures.
 func generated(name string, requests int, seed uint64, rate float64) func(string) (string, error) {
 	return func(dir string) (string, error) {
 		path := filepath.Join(dir, name+".jsonl")
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
 		}
-		if program := os.Getenv("BENCH_GEN"); program != "" {
-			out, err := exec.Command("python3", program, path, "--requests", strconv.Itoa(requests),
-				"--seed", strconv.FormatUint(seed, 10), "--rate", strconv.FormatFloat(rate, 'g', -1, 64)).CombinedOutput()
-			if err != nil {
-				return "", fmt.Errorf("%s: %w: %s", program, err, out)
-			}
-			return path, nil
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
 		}
-		return path, gen.WriteConversation(path, gen.ConversationConfig{Requests: requests, Seed: seed, Rate: rate, Groups: 50})
+		cmd := exec.Command(self, "-generate", fmt.Sprintf("%s,%d,%d,%g", path, requests, seed, rate))
+		if program := os.Getenv("BENCH_GEN"); program != "" {
+			cmd = exec.Command("python3", program, path, "--requests", strconv.Itoa(requests),
+				"--seed", strconv.FormatUint(seed, 10), "--rate", strconv.FormatFloat(rate, 'g', -1, 64))
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, out)
+		}
+		return path, nil
 	}
+}
+
+// write makes the trace of a -generate argument.
+func write(argument string) error {
+	fields := strings.Split(argument, ",")
+	if len(fields) != 4 {
+		return fmt.Errorf("-generate is %q; it must be FILE,REQUESTS,SEED,RATE", argument)
+	}
+	c := gen.ConversationConfig{Groups: 50}
+	if _, err := fmt.Sscan(strings.Join(fields[1:], " "), &c.Requests, &c.Seed, &c.Rate); err != nil {
+		return fmt.Errorf("-generate is %q: %w", argument, err)
+	}
+	return gen.WriteConversation(fields[0], c)
 }
