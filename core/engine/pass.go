@@ -76,6 +76,7 @@ func (e *Engine) Complete(endMs float64) bool {
 	o.Acceptance = p.acceptance
 	o.Effect = len(o.Admissions) > 0 || len(o.Pressure) > 0 || len(o.Outputs) > 0 ||
 		len(o.KVEvents) > 0 || o.Forward.Prefills > 0 || o.Forward.Decodes > 0
+	e.check()
 	return true
 }
 

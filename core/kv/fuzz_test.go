@@ -165,6 +165,7 @@ func (x *pair) release(who int) {
 
 // check compares everything that can be asked, and the eviction order.
 func (x *pair) check() {
+	x.pool.Check()
 	idle := x.model.idle()
 	got := fmt.Sprint(x.pool.Active(), x.pool.Inactive(), x.pool.Free(), x.pool.Total())
 	n := len(x.model.blocks)

@@ -1,0 +1,487 @@
+package engine_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/dryserve/dryserve/core/config"
+)
+
+// A second model of the vLLM engine, written from the notes with lists that
+// are searched from end to end. It knows no hash: a block is identified by the
+// text of all tokens up to its end. It shares no code with the engine, not
+// even the durations.
+
+type naiveBlock struct {
+	content  string // "" until it is complete and cached
+	refs     int
+	cachedAt int
+	freedAt  int
+}
+
+type naivePool struct {
+	total  int
+	clock  int
+	blocks []*naiveBlock // all that are not free
+}
+
+func (p *naivePool) find(content string) *naiveBlock {
+	var oldest *naiveBlock
+	for _, b := range p.blocks {
+		if b.content == content && (oldest == nil || b.cachedAt < oldest.cachedAt) {
+			oldest = b
+		}
+	}
+	return oldest
+}
+
+func (p *naivePool) idle() []*naiveBlock {
+	idle := slices.DeleteFunc(slices.Clone(p.blocks), func(b *naiveBlock) bool { return b.refs > 0 })
+	slices.SortFunc(idle, func(a, b *naiveBlock) int { return cmp.Compare(a.freedAt, b.freedAt) })
+	return idle
+}
+
+func (p *naivePool) active() int { return len(p.blocks) - len(p.idle()) }
+
+func (p *naivePool) drop(b *naiveBlock) {
+	p.blocks = slices.DeleteFunc(p.blocks, func(x *naiveBlock) bool { return x == b })
+}
+
+// take pins the hits and adds fresh blocks; gone lists the contents that
+// vanished.
+func (p *naivePool) take(hits []*naiveBlock, fresh int) (held []*naiveBlock, gone []string, ok bool) {
+	victims := slices.DeleteFunc(p.idle(), func(b *naiveBlock) bool { return slices.Contains(hits, b) })
+	if fresh > p.total-len(p.blocks)+len(victims) {
+		return nil, nil, false
+	}
+	for _, b := range hits {
+		b.refs++
+		held = append(held, b)
+	}
+	for range fresh {
+		if len(p.blocks) == p.total {
+			p.drop(victims[0])
+			if p.find(victims[0].content) == nil {
+				gone = append(gone, victims[0].content)
+			}
+			victims = victims[1:]
+		}
+		b := &naiveBlock{refs: 1}
+		p.blocks = append(p.blocks, b)
+		held = append(held, b)
+	}
+	return held, gone, true
+}
+
+func (p *naivePool) give(held []*naiveBlock) {
+	for _, b := range slices.Backward(held) {
+		p.clock++
+		b.refs--
+		if b.refs == 0 && b.content == "" {
+			p.drop(b)
+		} else if b.refs == 0 {
+			b.freedAt = p.clock
+		}
+	}
+}
+
+type naiveRequest struct {
+	id        uint64
+	tokens    []uint32
+	prompt    int
+	out       int
+	nextToken func(k int) uint32
+	generated int
+	computed  int
+	blocks    []*naiveBlock
+	back      bool // was preempted
+	cached    int  // at the first admission, -1 before
+	signalled bool
+}
+
+// upTo is the identity of the content of the first n tokens.
+func (r *naiveRequest) upTo(n int) string { return fmt.Sprint(r.tokens[:n]) }
+
+type naiveWork struct {
+	r                          *naiveRequest
+	total, prompt, prefix, len int
+	terminal                   bool
+}
+
+// naiveEvent is a KV event: the tokens up to the end of each block.
+type naiveEvent struct {
+	removed bool
+	ends    []string
+	first   int // Stored: index of the first block
+}
+
+type naiveOutput struct {
+	id                  uint64
+	token               int64 // -1: none
+	completed, rejected bool
+	cached              int // -1: not said
+}
+
+type naivePass struct {
+	end        float64
+	admissions [][2]uint64 // id, reused
+	pressure   []string
+	outputs    []naiveOutput
+	events     []naiveEvent
+	work       []naiveWork
+	committed  []uint64
+	accepted   int
+	queued     [2][]int // lengths: fresh, preempted
+}
+
+type naive struct {
+	cfg         config.Engine
+	pool        naivePool
+	waiting     []*naiveRequest
+	running     []*naiveRequest
+	preemptions int
+
+	// The pass being made.
+	budget    int
+	preempted bool
+	p         *naivePass
+}
+
+func (n *naive) remaining(r *naiveRequest) int {
+	left := r.out - r.generated
+	if n.cfg.MaxModelLen > 0 {
+		left = min(left, n.cfg.MaxModelLen-len(r.tokens))
+	}
+	return max(left, 0)
+}
+
+func (n *naive) ceil(tokens int) int {
+	return int(math.Ceil(float64(tokens) / float64(n.cfg.BlockSize)))
+}
+
+// hit is the leading run of resident blocks, ending before the last token of a
+// request that wants another.
+func (n *naive) hit(r *naiveRequest) []*naiveBlock {
+	var run []*naiveBlock
+	last := len(r.tokens)
+	if n.remaining(r) > 0 {
+		last--
+	}
+	for end := n.cfg.BlockSize; end <= last && n.cfg.EnablePrefixCaching; end += n.cfg.BlockSize {
+		b := n.pool.find(r.upTo(end))
+		if b == nil {
+			break
+		}
+		run = append(run, b)
+	}
+	return run
+}
+
+func (n *naive) run(now float64) *naivePass {
+	n.p = &naivePass{}
+	n.budget = n.cfg.MaxNumBatchedTokens
+	n.preempted = false
+
+	for i := 0; i < len(n.running) && n.budget > 0; {
+		r := n.running[i]
+		var hit []*naiveBlock
+		if r.computed == 0 {
+			hit = n.hit(r)
+		}
+		result := n.schedule(r, hit)
+		if result == "blocked" {
+			break
+		}
+		if result == "scheduled" {
+			i++
+		}
+	}
+	rejected := n.admit()
+	n.finish(now, rejected)
+	return n.p
+}
+
+func (n *naive) admit() (rejected []*naiveRequest) {
+	for !n.preempted && len(n.running) < n.cfg.MaxNumSeqs && len(n.waiting) > 0 {
+		r := n.waiting[0]
+		tooLong := n.cfg.MaxModelLen > 0 && r.prompt >= n.cfg.MaxModelLen
+		tooLarge := !r.back && n.ceil(len(r.tokens)) > n.pool.total
+		if tooLong || tooLarge {
+			rejected = append(rejected, r)
+			n.waiting = n.waiting[1:]
+			continue
+		}
+		hit := n.hit(r)
+		shared := 0
+		for _, b := range hit {
+			if b.refs > 0 {
+				shared++
+			}
+		}
+		if n.ceil(len(r.tokens))-shared > n.pool.total-n.pool.active() {
+			break
+		}
+		hadBudget := n.budget > 0
+		if n.schedule(r, hit) != "scheduled" {
+			break
+		}
+		n.waiting = n.waiting[1:]
+		n.running = append(n.running, r)
+		reused := len(hit) * n.cfg.BlockSize
+		if r.cached < 0 {
+			r.cached = reused
+		}
+		n.p.admissions = append(n.p.admissions, [2]uint64{r.id, uint64(reused)})
+		if !hadBudget {
+			break
+		}
+	}
+	return rejected
+}
+
+func (n *naive) schedule(r *naiveRequest, hit []*naiveBlock) string {
+	before := r.computed + len(hit)*n.cfg.BlockSize
+	promptLeft := max(r.prompt-before, 0)
+	if promptLeft > n.budget && !n.cfg.EnableChunkedPrefill {
+		return "blocked"
+	}
+	share := min(len(r.tokens)-before, n.budget)
+	if share == 0 && before < len(r.tokens) {
+		return "blocked"
+	}
+	for {
+		held, gone, ok := n.pool.take(hit, n.ceil(before+share)-len(r.blocks)-len(hit))
+		if ok {
+			r.blocks = append(r.blocks, held...)
+			if len(gone) > 0 {
+				n.p.events = append(n.p.events, naiveEvent{removed: true, ends: gone})
+			}
+			break
+		}
+		victim := n.running[len(n.running)-1]
+		if n.cfg.Preemption == config.FIFO {
+			victim = n.running[0]
+		}
+		n.preempt(victim)
+		if victim == r {
+			return "current preempted"
+		}
+	}
+	r.computed = before + share
+	n.cache(r, before)
+	n.budget -= share
+	n.p.work = append(n.p.work, naiveWork{
+		r: r, total: share, prompt: min(promptLeft, share), prefix: min(before, r.prompt), len: len(r.tokens),
+		terminal: n.remaining(r) == 0,
+	})
+	return "scheduled"
+}
+
+func (n *naive) state() string {
+	return fmt.Sprintf("(%d, %d, %d)", len(n.running), len(n.waiting), n.pool.active())
+}
+
+func (n *naive) preempt(r *naiveRequest) {
+	text := fmt.Sprintf("%d %s->", r.id, n.state())
+	own := len(r.blocks)
+	n.running = slices.DeleteFunc(n.running, func(x *naiveRequest) bool { return x == r })
+	n.waiting = slices.Insert(n.waiting, 0, r)
+	n.pool.give(r.blocks)
+	r.blocks, r.computed, r.back = nil, 0, true
+	n.p.work = slices.DeleteFunc(n.p.work, func(w naiveWork) bool {
+		if w.r == r {
+			n.budget += w.total
+		}
+		return w.r == r
+	})
+	n.preempted = true
+	n.preemptions++
+	n.p.pressure = append(n.p.pressure, fmt.Sprintf("%s%s own %d", text, n.state(), own))
+}
+
+// cache names the blocks that are complete now and were not before.
+func (n *naive) cache(r *naiveRequest, before int) {
+	if !n.cfg.EnablePrefixCaching {
+		return
+	}
+	news := false // the block before was news, too
+	for i, b := range r.blocks {
+		end := (i + 1) * n.cfg.BlockSize
+		if end <= before || end > r.computed {
+			continue
+		}
+		content := r.upTo(end)
+		first := n.pool.find(content) == nil
+		n.pool.clock++
+		b.content, b.cachedAt = content, n.pool.clock
+		if first && !news {
+			n.p.events = append(n.p.events, naiveEvent{first: i})
+		}
+		if first {
+			e := &n.p.events[len(n.p.events)-1]
+			e.ends = append(e.ends, content)
+		}
+		news = first
+	}
+}
+
+func (n *naive) workOf(r *naiveRequest) naiveWork {
+	for _, w := range n.p.work {
+		if w.r == r {
+			return w
+		}
+	}
+	return naiveWork{}
+}
+
+func (n *naive) finish(now float64, rejected []*naiveRequest) {
+	var done, ready []*naiveRequest
+	decodes, length := 0, 0
+	for _, r := range n.running {
+		if r.computed < len(r.tokens) {
+			continue
+		}
+		if n.remaining(r) == 0 {
+			done = append(done, r)
+			continue
+		}
+		ready = append(ready, r)
+		fresh := n.workOf(r).prompt > 0
+		if !fresh {
+			n.p.accepted++
+		}
+		if r.generated > 0 || !fresh {
+			decodes++
+			length += len(r.tokens)
+		}
+	}
+	count, isl, prefix := 0, 0, 0
+	for _, w := range n.p.work {
+		if w.prompt > 0 {
+			count++
+			isl += w.prefix + w.prompt
+			prefix += w.prefix
+		}
+		if w.prompt > 0 || slices.Contains(ready, w.r) {
+			n.p.committed = append(n.p.committed, w.r.id)
+		}
+	}
+	n.p.end = now + naivePrefill(n.cfg, count, isl, prefix)
+	n.p.end += naiveDecode(n.cfg, decodes, length)
+
+	for _, r := range done {
+		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, -1, true, false, n.firstSignal(r)})
+		n.leave(r)
+	}
+	for _, r := range ready {
+		token := r.nextToken(r.generated)
+		r.tokens = append(r.tokens, token)
+		r.generated++
+		last := n.remaining(r) == 0
+		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, int64(token), last, false, n.firstSignal(r)})
+		if last {
+			n.leave(r)
+		}
+	}
+	for _, r := range rejected {
+		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, -1, true, true, -1})
+	}
+	for _, r := range n.waiting {
+		if r.back {
+			n.p.queued[1] = append(n.p.queued[1], len(r.tokens))
+		} else {
+			n.p.queued[0] = append(n.p.queued[0], r.prompt)
+		}
+	}
+}
+
+func (n *naive) firstSignal(r *naiveRequest) int {
+	if r.signalled {
+		return -1
+	}
+	r.signalled = true
+	return r.cached
+}
+
+func (n *naive) leave(r *naiveRequest) {
+	n.pool.give(r.blocks)
+	r.blocks = nil
+	n.running = slices.DeleteFunc(n.running, func(x *naiveRequest) bool { return x == r })
+}
+
+// cancel takes a request out wherever it is.
+func (n *naive) cancel(id uint64) {
+	n.waiting = slices.DeleteFunc(n.waiting, func(x *naiveRequest) bool { return x.id == id })
+	for _, r := range slices.Clone(n.running) {
+		if r.id == id {
+			n.leave(r)
+		}
+	}
+}
+
+func naivePrefill(cfg config.Engine, count, isl, prefix int) float64 {
+	if count == 0 || isl/count <= prefix/count {
+		return 0
+	}
+	raw := cfg.Timing.PrefillMs
+	if cfg.Timing.Kind == config.Polynomial {
+		t := float64(count * (isl/count - prefix/count))
+		raw = float64(float64(4.209989e-07*float64(t*t))+float64(1.518344e-02*t)) + 1.650142e+01
+	}
+	return naiveMs(raw, cfg.SpeedupRatio)
+}
+
+func naiveDecode(cfg config.Engine, batch, length int) float64 {
+	if batch == 0 {
+		return 0
+	}
+	raw := cfg.Timing.DecodeMs
+	if cfg.Timing.Kind == config.Polynomial {
+		p := min(float64(length)/float64(cfg.NumGPUBlocks*cfg.BlockSize), 1)
+		raw = max(1, float64(float64(-25.74*float64(p*p))+float64(54.01*p))+5.74)
+	}
+	return naiveMs(raw, cfg.SpeedupRatio*cfg.DecodeSpeedupRatio)
+}
+
+// naiveMs is engine notes §8.1 in rational arithmetic.
+func naiveMs(rawMs, ratio float64) float64 {
+	ns := naiveRound(rawMs / 1000)
+	if ratio > 0 && ns > 0 {
+		ns = naiveRound(naiveSeconds(ns) / ratio)
+	}
+	return naiveSeconds(naiveRound(naiveSeconds(ns)*1000/1000)) * 1000
+}
+
+func naiveSeconds(ns int64) float64 { return float64(ns/1e9) + float64(ns%1e9)/1e9 }
+
+// naiveRound is the nearest whole number of nanoseconds, ties to even.
+func naiveRound(seconds float64) int64 {
+	exact := new(big.Rat).SetFloat64(seconds)
+	exact.Mul(exact, big.NewRat(1e9, 1))
+	down, rest := new(big.Int).QuoRem(exact.Num(), exact.Denom(), new(big.Int))
+	half := rest.Lsh(rest, 1).Cmp(exact.Denom())
+	if ns := down.Int64(); half > 0 || half == 0 && ns%2 == 1 {
+		return ns + 1
+	}
+	return down.Int64()
+}
+
+// naiveVariance is exact up to the two divisions.
+func naiveVariance(lengths []int) float64 {
+	if len(lengths) == 0 {
+		return 0
+	}
+	sum, squares := new(big.Int), new(big.Int)
+	for _, x := range lengths {
+		b := big.NewInt(int64(x))
+		sum.Add(sum, b)
+		squares.Add(squares, new(big.Int).Mul(b, b))
+	}
+	n := float64(len(lengths))
+	squares.Mul(squares, big.NewInt(int64(len(lengths))))
+	numerator, _ := new(big.Float).SetInt(squares.Sub(squares, sum.Mul(sum, sum))).Float64()
+	return numerator / n / n
+}
