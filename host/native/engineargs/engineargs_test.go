@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestSentences(t *testing.T) {
-	const at = "args.json, line 1 column "
+	const at = "args.json:1:"
 	cases := []struct{ in, want string }{
 		{`{"engine": {"num_gpu_block": 5}}`, at + `13: unknown field "engine.num_gpu_block"; did you mean num_gpu_blocks?`},
 		{`{"engien": {}}`, at + `2: unknown field "engien"; did you mean engine?`},
@@ -98,7 +98,7 @@ func TestSentences(t *testing.T) {
 		{`{"engine": {"speedup_ratio": NaN}}`, at + `30: not JSON: invalid character 'N' looking for beginning of value`},
 		{`{"engine": {"speedup_ratio": 1}`, at + `32: not JSON: unexpected end of JSON input`},
 		{`{"engine": 5, }`, at + `15: not JSON: invalid character '}' looking for beginning of object key string`},
-		{"{\n \"dynamo\": {\"response_replay_trace_path\":\"é\"}, \n\t\"engine\": {\"backend\": 5}}", "args.json, line 3 column 24: engine.backend is the number 5; \"vllm\", \"sglang\" or \"trtllm\" is accepted"},
+		{"{\n \"dynamo\": {\"response_replay_trace_path\":\"é\"}, \n\t\"engine\": {\"backend\": 5}}", "args.json:3:24: engine.backend is the number 5; \"vllm\", \"sglang\" or \"trtllm\" is accepted"},
 		{"{\"a\xff\": 1}", at + `4: byte 0xff is not UTF-8; JSON in UTF-8 is accepted`},
 		{`{"engine": {"timing_model": {"type": "fixed", "type": "fixed"}}}`, at + `47: field "engine.timing_model.type" appears twice; once is accepted`},
 		{`{"dynamo": {"reasoning": {"start_thinking_token_id": 1, "thinking_ratio": 0}}}`, at + `26: dynamo.reasoning has no end_thinking_token_id; a whole number from 0 to 4294967295 is accepted`},
@@ -241,7 +241,7 @@ func TestLoad(t *testing.T) {
 		" \n":                           "--extra-engine-args is empty; JSON or the path of a JSON file is accepted",
 		filepath.Join(dir, "none.json"): "--extra-engine-args: cannot open " + dir + "/none.json: no such file or directory; JSON or the path of a JSON file is accepted",
 		dir:                             "--extra-engine-args: cannot read " + dir + ": is a directory",
-		bad:                             bad + ", line 2 column 13: engine is the number 5; an object is accepted",
+		bad:                             bad + ":2:13: engine is the number 5; an object is accepted",
 		big:                             "--extra-engine-args: " + big + " is larger than 16 MiB; a JSON object of engine arguments is accepted",
 	} {
 		if _, err := Load(in); err == nil || err.Error() != want {
@@ -265,7 +265,7 @@ func FuzzEngineArgs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		args, err := Parse("fuzz", in)
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "fuzz, line ") || strings.ContainsAny(err.Error(), "\n\r\x1b") {
+			if !strings.HasPrefix(err.Error(), "fuzz:") || strings.ContainsAny(err.Error(), "\n\r\x1b") {
 				t.Fatalf("not one clear sentence: %q", err)
 			}
 			return

@@ -210,10 +210,10 @@ func (d *decoder) errorf(v value, format string, args ...any) error {
 	return d.errorAt(v.offset, format, args...)
 }
 
-// errorAt prefixes a sentence with source, line and column (in characters).
+// errorAt prefixes a sentence with source:line:column, columns in characters.
 func (d *decoder) errorAt(offset int, format string, args ...any) error {
 	before := d.data[:min(max(offset, 0), len(d.data))]
 	line := 1 + bytes.Count(before, []byte{'\n'})
 	column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-	return fmt.Errorf("%s, line %d column %d: %s", d.source, line, column, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s:%d:%d: %s", d.source, line, column, fmt.Sprintf(format, args...))
 }

@@ -34,54 +34,81 @@ type File struct {
 // ErrAborted is what creating or committing after Abort gives.
 var ErrAborted = errors.New("interrupted")
 
-// Create begins a file; missing parent directories are made.
+// Create begins a file; missing parent directories are made. Opening a target
+// that is no regular file may block, as for a pipe without a reader.
 func (s *Files) Create(target string) (*File, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.done {
-		return nil, ErrAborted
-	}
-	file, err := create(target)
-	if err != nil {
+	file, err := s.create(target)
+	switch {
+	case errors.Is(err, ErrAborted):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("cannot write %s: %w", target, cliutil.Reason(err))
 	}
-	s.open = append(s.open, file)
 	return file, nil
 }
 
-func create(target string) (*File, error) {
-	final := target
-	mode := fs.FileMode(0o666)
+func (s *Files) create(target string) (*File, error) {
 	info, err := os.Stat(target)
 	switch {
 	case err == nil && info.IsDir():
 		return nil, errors.New("is a directory")
 	case err == nil && !info.Mode().IsRegular():
 		f, err := os.OpenFile(target, os.O_WRONLY, 0)
-		return &File{f: f, target: target, final: target}, err
-	case err == nil:
-		// A rename must not replace what the user may not write to.
-		probe, err := os.OpenFile(target, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
 		}
-		probe.Close()
-		mode = info.Mode().Perm()
-		if final, err = filepath.EvalSymlinks(target); err != nil {
-			return nil, err
-		}
-	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
-			return nil, err
-		}
-	default:
+		return s.keep(&File{f: f, target: target, final: target})
+	case err == nil:
+		return s.createOver(target, info.Mode().Perm())
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
+		return nil, err
+	}
+	return s.createTemp(target, target, 0o666)
+}
+
+// createOver begins a file that will replace one that exists.
+func (s *Files) createOver(target string, mode fs.FileMode) (*File, error) {
+	// A rename must not replace what the user may not write to.
+	probe, err := os.OpenFile(target, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	probe.Close()
+	final, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		return nil, err
+	}
+	return s.createTemp(target, final, mode)
+}
+
+// createTemp makes the temporary under the lock, so that an Abort cannot miss it.
+func (s *Files) createTemp(target, final string, mode fs.FileMode) (*File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return nil, ErrAborted
 	}
 	f, err := createBeside(final, mode)
 	if err != nil {
 		return nil, err
 	}
-	return &File{f: f, target: target, final: final, temp: f.Name()}, nil
+	file := &File{f: f, target: target, final: final, temp: f.Name()}
+	s.open = append(s.open, file)
+	return file, nil
+}
+
+func (s *Files) keep(file *File) (*File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		file.f.Close()
+		return nil, ErrAborted
+	}
+	s.open = append(s.open, file)
+	return file, nil
 }
 
 // createBeside makes a hidden file in the directory of path.

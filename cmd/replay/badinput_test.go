@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// badInput is one way to misuse the program: files, arguments, and the one
+// sentence that must come.
+type badInput struct {
+	name   string
+	trace  string // text of t.jsonl
+	args   string // fields; t.jsonl is in front unless they begin with "!"
+	status int
+	want   string // after "replay: "
+}
+
+func row(fields string) string { return "{" + fields + "}\n" }
+
+var badInputs = []badInput{
+	{"missing file", "", "! none.jsonl", 1, "none.jsonl: no such file"},
+	{"directory", "", "! .", 1, ".: is a directory, want a trace file"},
+	{"empty file", "", "", 1, "t.jsonl: the file is empty, want at least one row"},
+	{"blank lines", "\n \n\r\n", "", 1, "t.jsonl: found only blank lines, want at least one row"},
+	{"cut-off JSON", one + one[:30], "", 1, "t.jsonl:2: the line ends inside the row at column 31, want a row of valid JSON"},
+	{"not an object", "[1]\n", "", 1, "t.jsonl:1: found [1], want a JSON object"},
+	{"two rows on a line", strings.TrimSpace(one) + one, "", 1, `t.jsonl:1: found {"timestamp":0,"input_length":10,"output... after the row at column 67, want one JSON object per line`},
+	{"text for a number", row(`"timestamp":0,"input_length":"10","output_length":2,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "input_length": found "10", want a positive integer`},
+	{"float for a whole number", row(`"timestamp":0,"input_length":10.5,"output_length":2,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "input_length": found 10.5, want a positive integer`},
+	{"null for hash_ids", row(`"timestamp":0,"input_length":10,"output_length":2,"hash_ids":null`), "", 1, `t.jsonl:1: field "hash_ids" is missing, want a list of integers from 0 to 18446744073709551615`},
+	{"negative output", row(`"timestamp":0,"input_length":10,"output_length":-2,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "output_length": found -2, want an integer from 0`},
+	{"negative hash id", row(`"timestamp":0,"input_length":10,"output_length":2,"hash_ids":[3,-1]`), "", 1, `t.jsonl:1: field "hash_ids": found -1, want a list of integers from 0 to 18446744073709551615`},
+	{"huge output", row(`"timestamp":0,"input_length":10,"output_length":3000000000,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "output_length": found 3000000000, want at most 2147483647`},
+	{"hash id above 64 bits", row(`"timestamp":0,"input_length":10,"output_length":2,"hash_ids":[18446744073709551616]`), "", 1, `t.jsonl:1: field "hash_ids": found 18446744073709551616, want a list of integers from 0 to 18446744073709551615`},
+	{"NaN", row(`"timestamp":NaN,"input_length":10,"output_length":2,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "timestamp": found NaN instead of a value at column 14, want a number of milliseconds`},
+	{"timestamp out of range", row(`"timestamp":1e999,"input_length":10,"output_length":2,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "timestamp": found 1e999, want a number that fits a 64-bit float`},
+	{"duplicate field", row(`"timestamp":0,"timestamp":0,"input_length":10,"output_length":2,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "timestamp" is given twice ("timestamp" and "created_time" are one field), want it once`},
+	{"one field by both names", row(`"timestamp":0,"input_length":10,"input_tokens":10,"output_length":2,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "input_tokens" is given twice ("input_length" and "input_tokens" are one field), want it once`},
+	{"too few hash ids", one + row(`"timestamp":0,"input_length":1025,"output_length":2,"hash_ids":[1,2]`), "", 1, `t.jsonl:2: field "input_length": found 1025, want at most 1024, which the row's 2 hash_ids cover with a trace block size of 512; this row was written with at least 513`},
+	{"not UTF-8", row(`"session_id":"a` + "\xff" + `","timestamp":0,"input_length":10,"output_length":2,"hash_ids":[1]`), "", 1, `t.jsonl:1: field "session_id": found the byte \xff, which is not UTF-8 at column 17, want a string`},
+	{"byte order mark", "\ufeff" + one, "", 1, "t.jsonl:1: the line begins with a byte order mark; want UTF-8 without one"},
+	{"negative delay", row(`"session_id":"s","timestamp":0,"input_length":1,"output_length":1,"hash_ids":[1]`) + row(`"session_id":"s","delay":-1,"input_length":1,"output_length":1,"hash_ids":[1]`), "", 1, `t.jsonl:2: field "delay": found -1, want a number of milliseconds from 0`},
+	{"gzip by name only", "", "! t.jsonl.gz", 1, `t.jsonl.gz: the name ends in .gz, but found {" at the start of the file; want gzip data`},
+	{"gzip cut off", "", "! cut.gz", 1, "cut.gz: the gzip data end too early; want the complete file"},
+
+	{"no trace", "", "!", 2, "no trace file is given; replay [flags] TRACE is accepted (synthetic workloads are not built yet)"},
+	{"two traces", one, "t.jsonl", 2, `2 trace files are given ("t.jsonl", "t.jsonl"); --trace-format mooncake takes exactly one`},
+	{"misspelt flag", one, "--num-worker 2", 2, `unknown flag "--num-worker"; did you mean --num-workers?`},
+	{"unknown flag", one, "--frobnicate", 2, `unknown flag "--frobnicate"; replay --help lists the flags`},
+	{"unknown short flag", one, "-x", 2, `unknown flag "-x"; replay --help lists the flags`},
+	{"flag without value", one, "--num-workers", 2, "--num-workers has no value; a whole number is accepted"},
+	{"flag without path", one, "--report-json", 2, "--report-json has no value; a path is accepted"},
+	{"bad flag syntax", one, "--=5", 2, "bad flag syntax: --=5; replay --help lists the flags"},
+	{"word for a number", one, "--num-workers two", 2, `--num-workers is "two"; a whole number is accepted`},
+	{"octal look", one, "--num-workers 0x10", 2, `--num-workers is "0x10"; a whole number is accepted`},
+	{"hex float", one, "--sla-ttft-ms 0x1p3", 2, `--sla-ttft-ms is "0x1p3"; a number is accepted`},
+	{"bad switch", one, "--parity=maybe", 2, `--parity is "maybe"; true or false is accepted`},
+	{"bad choice", one, "--engine-impl slow", 2, `--engine-impl is "slow"; fast or plain is accepted`},
+	{"not built format", one, "--trace-format weka", 2, "--trace-format weka is not built yet (trace formats other than mooncake); mooncake is accepted"},
+	{"not built router", one, "--router-mode kv_router", 2, "--router-mode kv_router is not built yet (routing by KV cache); round_robin is accepted"},
+	{"not built mode", one, "--replay-mode online", 2, "--replay-mode online is not built yet (replay in real time); offline is accepted"},
+	{"not built flag", one, "--num-prefill-workers 2", 2, "--num-prefill-workers is not built yet (disaggregated serving); 1 is accepted"},
+	{"not built switch", one, "--capture-per-request", 2, "--capture-per-request is not built yet (returning requests (--report-jsonl writes them)); false is accepted"},
+	{"parameter of a function", one, "--max-sim-time-ms 5", 2, "--max-sim-time-ms is a parameter of the reference's functions; --max-sim-time-seconds is accepted"},
+	{"report over the trace", one, "--report-json ./t.jsonl", 2, `--report-json "./t.jsonl" is the trace itself; another path is accepted`},
+	{"two reports in one file", one, "--report-json r --report-jsonl ./r", 2, `--report-jsonl "./r" is the path of another output, too; different paths are accepted`},
+
+	{"no workers", one, "--num-workers 0", 1, "--num-workers is 0; a whole number from 1 to 1048576 is accepted"},
+	{"negative workers", one, "--num-workers -1", 1, "--num-workers is -1; a whole number from 1 to 1048576 is accepted"},
+	{"huge workers", one, "--num-workers 99999999999999999999", 1, "--num-workers is 9223372036854775807; a whole number from 1 to 1048576 is accepted"},
+	{"no concurrency", one, "--replay-concurrency 0", 1, "--replay-concurrency is 0; a whole number of at least 1 is accepted"},
+	{"negative block size", one, "--trace-block-size -5", 1, "--trace-block-size is -5; a whole number from 1 to 2147483647 is accepted"},
+	{"NaN speed-up", one, "--arrival-speedup-ratio nan", 1, "--arrival-speedup-ratio is NaN; a finite number above 0 is accepted"},
+	{"infinite time", one, "--max-sim-time-seconds 1e306", 1, "--max-sim-time-seconds is 1e+306; a finite number of at least 0 is accepted"},
+	{"infinite SLA", one, "--sla-itl-ms inf", 1, "--sla-itl-ms is +Inf; a finite number above 0 is accepted"},
+	{"zero SLA", one, "--sla-ttft-ms 0", 1, "--sla-ttft-ms is 0; a finite number above 0 is accepted"},
+	{"SLAs that exclude each other", one, "--sla-e2e-ms 5 --sla-itl-ms 5", 1, "--sla-e2e-ms is given with --sla-ttft-ms or --sla-itl-ms; either kind is accepted alone"},
+	{"empty model name", one, "--model-name=", 1, "--model-name is empty; a name is accepted"},
+	{"empty report path", one, "--report-json=", 1, "--report-json is empty; a path is accepted"},
+
+	{"engine file missing", one, "--extra-engine-args none.json", 1, "--extra-engine-args: cannot open none.json: no such file or directory; JSON or the path of a JSON file is accepted"},
+	{"engine file cut off", one, "--extra-engine-args cut.json", 1, "cut.json:2:17: not JSON: unexpected end of JSON input"},
+	{"engine field misspelt", one, `--extra-engine-args {"engine":{"num_gpu_block":5}}`, 1, `--extra-engine-args:1:12: unknown field "engine.num_gpu_block"; did you mean num_gpu_blocks?`},
+	{"engine field twice", one, `--extra-engine-args {"block_size":16,"block_size":16}`, 1, `--extra-engine-args:1:18: field "block_size" appears twice; once is accepted`},
+	{"engine field of another type", one, `--extra-engine-args {"engine":{"speedup_ratio":"2"}}`, 1, `--extra-engine-args:1:28: engine.speedup_ratio is the text "2"; a finite number of at least 0 is accepted`},
+	{"engine not built", one, `--extra-engine-args {"engine":{"backend":"sglang"}}`, 1, `--extra-engine-args:1:22: engine.backend is the text "sglang", but backend sglang is not built yet; "vllm" is accepted`},
+	{"engine empty", one, "--extra-engine-args=", 1, "--extra-engine-args is empty; JSON or the path of a JSON file is accepted"},
+
+	{"report below a file", one, "--report-json t.jsonl/r.json", 1, "--report-json: cannot write t.jsonl/r.json: not a directory"},
+	{"lines into a directory", one, "--report-jsonl .", 1, "--report-jsonl: cannot write .: is a directory"},
+	{"report on a full device", one, "--report-json /dev/full", 1, "cannot write /dev/full: no space left on device"},
+	{"lines on a full device", one, "--report-jsonl /dev/full --report-json r.json", 1, "cannot write /dev/full: no space left on device"},
+	{"heap profile on a full device", one, "--mem-profile /dev/full", 1, "cannot write /dev/full: no space left on device"},
+	{"profile where none can be", one, "--cpu-profile /proc/none/x", 1, "--cpu-profile: cannot write /proc/none/x: no such file or directory"},
+}
+
+func TestBadInput(t *testing.T) {
+	if len(badInputs) < 60 {
+		t.Fatalf("only %d cases", len(badInputs))
+	}
+	for _, c := range badInputs {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			put(t, dir, "t.jsonl", c.trace)
+			put(t, dir, "t.jsonl.gz", one)
+			put(t, dir, "cut.gz", gzipped(t, strings.Repeat(one, 50))[:20])
+			put(t, dir, "cut.json", "{\"engine\":\n {\"block_size\": ")
+			before := tree(t, dir)
+			args := []string{"t.jsonl"}
+			if rest, own := strings.CutPrefix(c.args, "!"); own {
+				args = strings.Fields(rest)
+			} else {
+				args = append(args, strings.Fields(c.args)...)
+			}
+			expect(t, invoke(t, dir, args...), c.status, c.want)
+			if after := tree(t, dir); after != before {
+				t.Errorf("files changed from\n%s\nto\n%s", before, after)
+			}
+		})
+	}
+}
+
+// expect wants nothing on standard output and one sentence on standard error.
+func expect(t *testing.T, got outcome, status int, want string) {
+	t.Helper()
+	if got.stderr != "replay: "+want+"\n" {
+		t.Errorf("got  %swant replay: %s", got.stderr, want)
+	}
+	if got.status != status {
+		t.Errorf("status %d, want %d", got.status, status)
+	}
+	if got.stdout != "" {
+		t.Errorf("standard output: %s", got.stdout)
+	}
+}
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte(text))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A line that never ends must not fill the memory.
+func TestHugeLine(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "t.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString(`{"hash_ids":[1`)
+	chunk := bytes.Repeat([]byte(",1"), 1<<19)
+	for range 100 {
+		f.Write(chunk)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, invoke(t, dir, "t.jsonl"), 1, "t.jsonl:1: the line is longer than 67108864 bytes; want one JSON object per line")
+}
+
+// A disk that is full in the middle of the lines leaves no file behind. The
+// limit on the size of files stands for it.
+func TestFullDisk(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash")
+	}
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", strings.Repeat(one, 200))
+	before := tree(t, dir)
+	cmd := exec.Command("bash", "-c", `trap '' XFSZ; ulimit -f 64; exec "$0" t.jsonl --report-json r.json --report-jsonl r.jsonl`, program)
+	cmd.Dir = dir
+	expect(t, finish(t, cmd), 1, "cannot write r.jsonl: file too large")
+	if after := tree(t, dir); after != before {
+		t.Errorf("files changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+func TestFullStandardOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full")
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"t.jsonl"}, {"--help"}, {"--version"}} {
+		dir := t.TempDir()
+		put(t, dir, "t.jsonl", one)
+		cmd := command(dir, args...)
+		cmd.Stdout = full
+		expect(t, finish(t, cmd), 1, "cannot write standard output: no space left on device")
+	}
+}
+
+// testdata/cli/rejected.json holds what the reference's command line rejects.
+func TestRejectedAsReference(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/cli/rejected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name   string
+		Argv   []string
+		Files  map[string]string
+		Status int `json:"reference_status"`
+		Want   string
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 40 {
+		t.Fatalf("only %d cases", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range c.Files {
+				put(t, dir, name, text)
+			}
+			got := invoke(t, dir, c.Argv...)
+			if c.Status != 0 {
+				expect(t, got, c.Status, strings.TrimPrefix(c.Want, "replay: "))
+				return
+			}
+			if got.status != 0 || !strings.HasPrefix(got.stdout, "NVIDIA AIPerf | LLM Metrics\n") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

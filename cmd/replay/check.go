@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/engineargs"
+)
+
+// configure turns the command line into a run, engine arguments first, as the
+// reference does. Its errors are one sentence each.
+func (o *options) configure() (config.Replay, error) {
+	r := config.DefaultReplay(config.VLLM)
+	if o.given("extra-engine-args") {
+		args, err := engineargs.Load(o.engineArgs)
+		if err != nil {
+			return r, err
+		}
+		r.Engine = args.Engine
+	}
+	r.NumWorkers, r.TraceBlockSize, r.ArrivalSpeedup = o.numWorkers, o.traceBlockSize, o.arrivalSpeedup
+	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl")
+	if o.given("replay-concurrency") {
+		if o.concurrency < 1 {
+			return r, valueError("replay-concurrency", strconv.Itoa(o.concurrency), "a whole number of at least 1")
+		}
+		r.Concurrency = o.concurrency
+	}
+	if o.given("max-sim-time-seconds") {
+		r.MaxSimTimeMs = o.maxSimTimeS * 1000
+		if !(r.MaxSimTimeMs >= 0) || math.IsInf(r.MaxSimTimeMs, 0) {
+			return r, realError("max-sim-time-seconds", o.maxSimTimeS, "a finite number of at least 0")
+		}
+	}
+	for _, bound := range []struct {
+		flag string
+		ms   float64
+		to   *float64
+	}{{"sla-ttft-ms", o.slaTTFTMs, &r.SLA.TTFTMs}, {"sla-itl-ms", o.slaITLMs, &r.SLA.ITLMs}, {"sla-e2e-ms", o.slaE2EMs, &r.SLA.E2EMs}} {
+		if !o.given(bound.flag) {
+			continue
+		}
+		if !(bound.ms > 0) || math.IsInf(bound.ms, 0) {
+			return r, realError(bound.flag, bound.ms, "a finite number above 0")
+		}
+		*bound.to = bound.ms
+	}
+	if err := o.checkTexts(); err != nil {
+		return r, err
+	}
+	if f := r.Check(); !f.OK() {
+		return r, o.fault(f)
+	}
+	return r, nil
+}
+
+// checkTexts refuses names and paths that are given and empty.
+func (o *options) checkTexts() error {
+	for _, text := range []struct{ flag, value, accepted string }{
+		{"model-name", o.modelName, "a name"}, {"report-json", o.reportJSON, "a path"}, {"report-jsonl", o.reportJSONL, "a path"},
+		{"cpu-profile", o.cpuProfile, "a path"}, {"mem-profile", o.memProfile, "a path"},
+	} {
+		if o.given(text.flag) && text.value == "" {
+			return fmt.Errorf("--%s is empty; %s is accepted", text.flag, text.accepted)
+		}
+	}
+	return nil
+}
+
+func valueError(flag, found, accepted string) error {
+	return fmt.Errorf("--%s is %s; %s is accepted", flag, found, accepted)
+}
+
+func realError(flag string, x float64, accepted string) error {
+	return valueError(flag, strconv.FormatFloat(x, 'g', -1, 64), accepted)
+}
+
+// fault words what core/config refuses of a run. Engine fields do not come
+// here: engineargs has checked them.
+func (o *options) fault(f config.Fault) error {
+	const most = "a whole number from 1 to "
+	switch f.Field {
+	case config.FieldNumWorkers:
+		return valueError("num-workers", strconv.Itoa(o.numWorkers), most+strconv.Itoa(config.MaxWorkers))
+	case config.FieldTraceBlockSize:
+		return valueError("trace-block-size", strconv.Itoa(o.traceBlockSize), most+strconv.Itoa(config.MaxBlockSize))
+	case config.FieldArrivalSpeedup:
+		return realError("arrival-speedup-ratio", o.arrivalSpeedup, "a finite number above 0")
+	case config.FieldSLAE2EMs:
+		return errors.New("--sla-e2e-ms is given with --sla-ttft-ms or --sla-itl-ms; either kind is accepted alone")
+	}
+	return fmt.Errorf("the run is not valid (code %d, field %d)", f.Code, f.Field)
+}

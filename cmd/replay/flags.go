@@ -1,0 +1,200 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/spf13/pflag"
+)
+
+// options is the command line, parsed but not yet judged.
+type options struct {
+	traces []string
+
+	traceFormat    string
+	traceBlockSize int
+	concurrency    int
+	arrivalSpeedup float64
+	maxSimTimeS    float64
+
+	engineArgs string
+	numWorkers int
+	modelName  string
+	routerMode string
+	replayMode string
+
+	slaTTFTMs float64
+	slaITLMs  float64
+	slaE2EMs  float64
+
+	reportJSON  string
+	reportJSONL string
+	noTable     bool
+	quiet       bool
+
+	parity     bool
+	engineImpl string
+	cpuProfile string
+	memProfile string
+
+	help    bool
+	version bool
+
+	given func(name string) bool // whether the flag stood on the command line
+}
+
+// group is a topic of the help.
+type group struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+func newFlagSet() *pflag.FlagSet {
+	f := pflag.NewFlagSet("replay", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.Usage = func() {}
+	return f
+}
+
+// flagGroups declares every flag that does something, by topic.
+func flagGroups(o *options) []group {
+	workload := newFlagSet()
+	choice(workload, &o.traceFormat, "trace-format", "mooncake", []string{"mooncake"}, "`format` of TRACE: mooncake (one JSON object per line)")
+	whole(workload, &o.traceBlockSize, "trace-block-size", config.DefaultTraceBlockSize, "prompt `tokens` behind each hash id of the trace")
+	whole(workload, &o.concurrency, "replay-concurrency", 0, "ignore the times of the trace and keep at most `n` sessions active (default: arrivals as in the trace)")
+	real(workload, &o.arrivalSpeedup, "arrival-speedup-ratio", 1, "divide session starts and turn delays by `ratio`")
+	real(workload, &o.maxSimTimeS, "max-sim-time-seconds", -1, "stop the simulated clock after `s` seconds (default: run to the end)")
+
+	fleet := newFlagSet()
+	fleet.StringVar(&o.engineArgs, "extra-engine-args", "", "the simulated engine as `json` text or the path of a JSON file: {\"engine\": {...}, ...}, or the older flat form")
+	whole(fleet, &o.numWorkers, "num-workers", 1, "simulated workers, `n` copies of the engine")
+	choice(fleet, &o.routerMode, "router-mode", "round_robin", []string{"round_robin"}, "how requests are spread over workers: round_robin")
+	choice(fleet, &o.replayMode, "replay-mode", "offline", []string{"offline"}, "offline simulates on a virtual clock")
+	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model; a label without effect on the results")
+
+	goals := newFlagSet()
+	real(goals, &o.slaTTFTMs, "sla-ttft-ms", -1, "count requests whose time to first token is at most `ms` (default: no bound)")
+	real(goals, &o.slaITLMs, "sla-itl-ms", -1, "and whose mean inter-token latency is at most `ms` (default: no bound)")
+	real(goals, &o.slaE2EMs, "sla-e2e-ms", -1, "count requests whose latency is at most `ms`; not with the other two (default: no bound)")
+
+	output := newFlagSet()
+	output.StringVar(&o.reportJSON, "report-json", "", "write the full report to `path`; a directory gets dynamo_replay_report_<time>.json (default: no file)")
+	output.StringVar(&o.reportJSONL, "report-jsonl", "", "write one line per request to `path` (default: no file)")
+	toggle(output, &o.noTable, "no-table", "do not print the table of results")
+	toggle(output, &o.quiet, "quiet", "no progress bar on a terminal")
+
+	run := newFlagSet()
+	toggle(run, &o.parity, "parity", "end as the reference does when a request can never be served, instead of failing that request alone")
+	choice(run, &o.engineImpl, "engine-impl", "fast", []string{"fast", "plain"}, "fast, or the readable plain engine; both give the same results")
+	run.StringVar(&o.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to `path`")
+	run.StringVar(&o.memProfile, "mem-profile", "", "write a heap profile after the run to `path`")
+	toggle(run, &o.help, "help", "print this text")
+	run.Lookup("help").Shorthand = "h"
+	toggle(run, &o.version, "version", "print the version")
+
+	return []group{
+		{"Workload", workload}, {"Engines and routing", fleet}, {"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
+	}
+}
+
+// wholeValue is a number in plain decimal digits. Digits beyond 64 bits are
+// kept as the largest int, which every check refuses as too large.
+type wholeValue struct{ n *int }
+
+func whole(f *pflag.FlagSet, p *int, name string, def int, usage string) {
+	*p = def
+	f.Var(wholeValue{p}, name, usage)
+}
+
+func (v wholeValue) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && s[0] == '-':
+		n = math.MinInt64
+	case errors.Is(err, strconv.ErrRange):
+		n = math.MaxInt64
+	case err != nil:
+		return errors.New("a whole number")
+	}
+	*v.n = int(n)
+	return nil
+}
+
+func (v wholeValue) String() string { return strconv.Itoa(*v.n) }
+func (v wholeValue) Type() string   { return "n" }
+
+// realValue is a decimal number; nan and inf are numbers here, too, so that
+// the checks can name what is accepted.
+type realValue struct {
+	x   *float64
+	def string
+}
+
+// real declares a number; a negative default stands for "not set".
+func real(f *pflag.FlagSet, p *float64, name string, def float64, usage string) {
+	*p = def
+	f.Var(realValue{x: p}, name, usage)
+	if def < 0 {
+		f.Lookup(name).DefValue = ""
+	}
+}
+
+func (v realValue) Set(s string) error {
+	x, err := strconv.ParseFloat(s, 64)
+	if strings.ContainsAny(s, "xXpP_") || err != nil && !errors.Is(err, strconv.ErrRange) {
+		return errors.New("a number")
+	}
+	*v.x = x // ErrRange comes with the nearest value: an infinity or 0
+	return nil
+}
+
+func (v realValue) String() string { return strconv.FormatFloat(*v.x, 'g', -1, 64) }
+func (v realValue) Type() string   { return "number" }
+
+// toggleValue is a switch, off until its flag stands on the command line.
+type toggleValue struct{ on *bool }
+
+func toggle(f *pflag.FlagSet, p *bool, name, usage string) {
+	f.VarPF(toggleValue{p}, name, "", usage).NoOptDefVal = "true"
+}
+
+func (v toggleValue) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	if err == nil {
+		*v.on = on
+	}
+	return err
+}
+
+func (v toggleValue) String() string { return strconv.FormatBool(*v.on) }
+
+// Type is a name that pflag's help shows nothing for.
+func (v toggleValue) Type() string { return "boolfunc" }
+
+// choiceValue is one of a few words. Words that name something which is not
+// built yet parse, too; the checks refuse them.
+type choiceValue struct {
+	word   *string
+	name   string
+	choice []string
+}
+
+func choice(f *pflag.FlagSet, p *string, name, def string, choices []string, usage string) {
+	*p = def
+	f.Var(choiceValue{p, name, choices}, name, usage)
+}
+
+func (v choiceValue) Set(s string) error {
+	if !slices.Contains(v.choice, s) && laterChoice(v.name, s) == "" {
+		return errors.New(strings.Join(v.choice, " or "))
+	}
+	*v.word = s
+	return nil
+}
+
+func (v choiceValue) String() string { return *v.word }
+func (v choiceValue) Type() string   { return "word" }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"io"
+	"runtime"
+	"strings"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+// reference is the release whose behaviour this one follows.
+const reference = "ai-dynamo 1.6.1"
+
+const helpHead = `Usage: replay [flags] TRACE
+
+Replays a request trace on simulated inference engines, without a GPU, and
+prints the latencies and throughput that a fleet of them would have.
+TRACE is a file of requests, one JSON object per line (Mooncake format).
+Results match ` + reference + `.
+`
+
+const helpTail = `
+Results go to standard output, everything else to standard error. Exit status:
+0 the replay ran, 1 a file, a value or the run failed, 2 the command line is
+wrong or asks for what is not built yet, 130 interrupted.
+
+Examples:
+  replay trace.jsonl
+  replay trace.jsonl --num-workers 4 \
+    --extra-engine-args '{"engine": {"block_size": 16, "num_gpu_blocks": 2048}}'
+  replay trace.jsonl --replay-concurrency 32 --sla-ttft-ms 200 --sla-itl-ms 25 \
+    --report-json reports/ --report-jsonl requests.jsonl
+  replay trace.jsonl --extra-engine-args engine.json --arrival-speedup-ratio 2
+`
+
+const helpWidth = 100
+
+// printHelp writes the flags by topic, then the names that are refused.
+func printHelp(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(helpHead)
+	for _, g := range flagGroups(&options{}) {
+		b.WriteString("\n" + g.title + ":\n")
+		b.WriteString(g.flags.FlagUsagesWrapped(helpWidth))
+	}
+	b.WriteString("\nNot built yet (accepted only with their defaults):\n")
+	for _, l := range laterFlags {
+		line := "  " + l.feature + ":"
+		for _, n := range l.names {
+			name, _, _ := strings.Cut(n, "=")
+			if len(line)+len(name)+3 > helpWidth {
+				b.WriteString(line + "\n")
+				line = "   "
+			}
+			line += " --" + name
+		}
+		b.WriteString(line + "\n")
+	}
+	b.WriteString(helpTail)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func printVersion(w io.Writer) error {
+	_, err := io.WriteString(w, "replay (Dryserve) "+version+", "+runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH+", follows "+reference+"\n")
+	return err
+}

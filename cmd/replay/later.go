@@ -1,0 +1,134 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// laterFlag is a flag of the reference whose feature is not built yet. It is
+// known, so that it is refused by name instead of being called unknown, and
+// accepted with its default, which asks for nothing.
+type laterFlag struct {
+	feature string
+	names   []string // "name" or "name=default"; true and false make a switch
+}
+
+// laterFlags are all flags of the reference's command line (replay notes
+// §1.1) and all parameters of its Python functions (§2, dashed) that do
+// nothing here so far.
+var laterFlags = []laterFlag{
+	{feature: "synthetic workloads", names: []string{
+		"input-tokens", "output-tokens", "request-count", "request-rate", "arrival-interval-ms", "arrival-seed=42", "turns-per-session=1",
+		"shared-prefix-ratio=0", "num-prefix-groups=0", "inter-turn-delay-ms=0",
+	}},
+	{feature: "disaggregated serving", names: []string{
+		"prefill-engine-args", "decode-engine-args", "num-prefill-workers=1", "num-decode-workers=1",
+	}},
+	{feature: "routing by KV cache", names: []string{"router-config", "router-policy-config", "kv-event-lag-ms"}},
+	{feature: "pass timing from AIConfigurator", names: []string{
+		"aic-backend", "aic-system", "aic-backend-version", "aic-model-path", "aic-tp-size", "aic-moe-tp-size", "aic-moe-ep-size",
+		"aic-attention-dp-size", "aic-gemm-dtype", "aic-moe-dtype", "aic-fmha-dtype", "aic-kv-cache-dtype", "aic-comm-dtype",
+		"aic-perf-config", "ais-perf-config", "performance-model-metadata",
+	}},
+	{feature: "speculative decoding (MTP)", names: []string{"aic-nextn", "aic-nextn-accept-rates"}},
+	{feature: "scaling by a planner", names: []string{"planner-config", "benchmark-granularity=8", "scaling-policy", "capture-planner-details=true"}},
+	{feature: "trace formats other than mooncake", names: []string{
+		"trace-shared-prefix-ratio=0", "trace-num-prefix-groups=0", "agentic-lanes", "execution-model", "weka-nested-timestamp-basis",
+	}},
+	{feature: "telemetry", names: []string{
+		"telemetry-options", "telemetry-sample-interval-ms=1000", "telemetry-callback", "telemetry-jsonl-path", "capture-telemetry=false",
+	}},
+	{feature: "returning requests (--report-jsonl writes them)", names: []string{"capture-per-request=false"}},
+}
+
+// renamed are parameters of the reference's functions that have another name
+// on the command line.
+var renamed = map[string]string{
+	"report-jsonl-path": "--report-jsonl",
+	"max-sim-time-ms":   "--max-sim-time-seconds",
+	"trace-files":       "TRACE without a flag",
+}
+
+// laterValue takes any text and remembers whether it asks for something.
+type laterValue struct {
+	def string
+	set bool
+}
+
+func (v *laterValue) Set(s string) error {
+	v.set = !v.neutral(s)
+	return nil
+}
+
+// neutral reports whether s is the default in some spelling.
+func (v *laterValue) neutral(s string) bool {
+	if v.isSwitch() {
+		yes, err := strconv.ParseBool(s)
+		return err == nil && strconv.FormatBool(yes) == v.def
+	}
+	a, errA := strconv.ParseFloat(s, 64)
+	b, errB := strconv.ParseFloat(v.def, 64)
+	return errA == nil && errB == nil && a == b
+}
+
+func (v *laterValue) isSwitch() bool { return v.def == "true" || v.def == "false" }
+
+func (v *laterValue) String() string { return v.def }
+func (v *laterValue) Type() string   { return "value" }
+
+// declareLater adds the flags that are refused, hidden from the help's groups.
+func declareLater(f *pflag.FlagSet) {
+	for _, l := range laterFlags {
+		for _, n := range l.names {
+			name, def, _ := strings.Cut(n, "=")
+			v := &laterValue{def: def}
+			flag := f.VarPF(v, name, "", "")
+			if v.isSwitch() {
+				flag.NoOptDefVal = "true"
+			}
+		}
+	}
+	for name := range renamed {
+		f.Var(&laterValue{}, name, "")
+	}
+}
+
+// laterAsked is the sentence for the first flag of the table that asks for
+// something, "" if none does.
+func laterAsked(f *pflag.FlagSet) string {
+	for _, l := range laterFlags {
+		for _, n := range l.names {
+			name, def, _ := strings.Cut(n, "=")
+			if v := f.Lookup(name).Value.(*laterValue); v.set {
+				accepted := "leave it out"
+				if def != "" {
+					accepted = def + " is accepted"
+				}
+				return "--" + name + " is not built yet (" + l.feature + "); " + accepted
+			}
+		}
+	}
+	for _, name := range []string{"report-jsonl-path", "max-sim-time-ms", "trace-files"} {
+		if f.Lookup(name).Value.(*laterValue).set {
+			return "--" + name + " is a parameter of the reference's functions; " + renamed[name] + " is accepted"
+		}
+	}
+	return ""
+}
+
+// laterChoice names the feature behind a word that the reference knows for
+// the flag and that is not built yet; "" for other words.
+func laterChoice(flag, word string) string {
+	switch flag + "=" + word {
+	case "trace-format=mooncake-delta", "trace-format=mooncake_delta", "trace-format=agentic_mooncake", "trace-format=agentic-mooncake",
+		"trace-format=applied_compute_agentic", "trace-format=dynamo", "trace-format=weka":
+		return "trace formats other than mooncake"
+	case "router-mode=kv_router":
+		return "routing by KV cache"
+	case "replay-mode=online":
+		return "replay in real time"
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+// Command replay simulates how a fleet of inference engines serves a request
+// trace and prints the latencies it would have had.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/report"
+)
+
+// Exit statuses; an interrupt gives 128 plus the signal's number.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run does everything but exiting.
+func run(args []string, stdout, stderr *os.File) int {
+	o, err := parse(args)
+	switch {
+	case err != nil:
+	case o.help:
+		err = printHelp(results{stdout})
+	case o.version:
+		err = printVersion(results{stdout})
+	default:
+		err = replayTrace(o, results{stdout}, stderr)
+	}
+	if err == nil {
+		return exitOK
+	}
+	say(stderr, "%v", err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// replayTrace runs one replay with its output files, interrupts included.
+func replayTrace(o *options, stdout results, stderr *os.File) error {
+	outputs := &report.Files{}
+	meter := newMeter(stderr, o.quiet)
+	stop := onInterrupt(func() {
+		outputs.Abort()
+		fmt.Fprintln(stderr)
+		say(stderr, "interrupted")
+	})
+	defer stop()
+	defer outputs.Abort() // does nothing after a commit
+	defer meter.stop()
+	return replayTo(o, outputs, meter, stdout, stderr)
+}
+
+// results is standard output; its errors are sentences.
+type results struct{ w io.Writer }
+
+func (r results) Write(p []byte) (int, error) {
+	n, err := r.w.Write(p)
+	if err != nil {
+		err = fmt.Errorf("cannot write standard output: %w", cliutil.Reason(err))
+	}
+	return n, err
+}
+
+// say writes one line of our own to standard error.
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "replay: "+format+"\n", args...)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/spf13/pflag"
+)
+
+// usageError is a command line that cannot be understood or asks for what is
+// not built: exit status 2. Any other error has status 1.
+type usageError struct{ sentence string }
+
+func (e usageError) Error() string { return e.sentence }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
+
+// parse reads the command line in the reference's order of complaints: what
+// cannot be parsed, what is not built, then the number of traces.
+func parse(args []string) (*options, error) {
+	o := &options{}
+	all := newFlagSet()
+	for _, g := range flagGroups(o) {
+		all.AddFlagSet(g.flags)
+	}
+	declareLater(all)
+	if err := all.Parse(args); err != nil {
+		return nil, parseError(all, err)
+	}
+	o.traces, o.given = all.Args(), all.Changed
+	if o.help || o.version {
+		return o, nil
+	}
+	if sentence := laterAsked(all); sentence != "" {
+		return nil, usageError{sentence}
+	}
+	for _, c := range []struct{ flag, word, accepted string }{
+		{"trace-format", o.traceFormat, "mooncake"}, {"router-mode", o.routerMode, "round_robin"}, {"replay-mode", o.replayMode, "offline"},
+	} {
+		if feature := laterChoice(c.flag, c.word); feature != "" {
+			return nil, usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
+		}
+	}
+	switch n := len(o.traces); {
+	case n == 0:
+		return nil, usagef("no trace file is given; replay [flags] TRACE is accepted (synthetic workloads are not built yet)")
+	case n > 1:
+		return nil, usagef("%d trace files are given (%s); --trace-format %s takes exactly one", n, quoteAll(o.traces), o.traceFormat)
+	}
+	return o, nil
+}
+
+func quoteAll(words []string) string {
+	const most = 4
+	quoted := make([]string, 0, most+1)
+	for i, w := range words {
+		if i == most {
+			quoted = append(quoted, "...")
+			break
+		}
+		quoted = append(quoted, cliutil.Quote(w))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// parseError rewords pflag's errors: what was found, what is accepted.
+func parseError(f *pflag.FlagSet, err error) error {
+	var unknown *pflag.NotExistError
+	var novalue *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		return unknownFlag(f, unknown)
+	case errors.As(err, &novalue):
+		return usagef("--%s has no value; %s is accepted", novalue.GetFlag().Name, accepts(novalue.GetFlag()))
+	case errors.As(err, &invalid):
+		flag := invalid.GetFlag()
+		return usagef("--%s is %s; %s is accepted", flag.Name, cliutil.Quote(invalid.GetValue()), accepts(flag))
+	}
+	return usagef("%s; replay --help lists the flags", strings.ReplaceAll(err.Error(), "\n", " "))
+}
+
+func unknownFlag(f *pflag.FlagSet, e *pflag.NotExistError) error {
+	if short := e.GetSpecifiedShortnames(); short != "" {
+		return usagef("unknown flag %s; replay --help lists the flags", cliutil.Quote("-"+short))
+	}
+	var names []string
+	f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	name := e.GetSpecifiedName()
+	if near, ok := cliutil.Nearest(name, names); ok {
+		return usagef("unknown flag %s; did you mean --%s?", cliutil.Quote("--"+name), near)
+	}
+	return usagef("unknown flag %s; replay --help lists the flags", cliutil.Quote("--"+name))
+}
+
+// accepts says what a flag takes.
+func accepts(flag *pflag.Flag) string {
+	switch v := flag.Value.(type) {
+	case wholeValue:
+		return "a whole number"
+	case realValue:
+		return "a number"
+	case choiceValue:
+		return strings.Join(v.choice, " or ")
+	case toggleValue:
+		return "true or false"
+	}
+	if what, _ := pflag.UnquoteUsage(flag); what != "" {
+		return "a " + what
+	}
+	return "a value"
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"time"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/report"
+	"github.com/dryserve/dryserve/host/native/tracefile"
+)
+
+// The events of one step of the simulation: enough that stepping costs
+// nothing, and few enough for a bar to move.
+const (
+	silentSteps  = 1 << 20
+	visibleSteps = 1 << 14
+)
+
+// replayTo reads, simulates and reports. Output files are begun before the
+// work, so that a path that cannot be written is known at once, and appear
+// only when everything has succeeded.
+func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Writer) error {
+	cfg, err := o.configure()
+	if err != nil {
+		return err
+	}
+	load, err := readTrace(o, cfg, m)
+	if err != nil {
+		return err
+	}
+	files, err := o.create(outputs)
+	if err != nil {
+		return err
+	}
+	if files.cpu != nil {
+		if err := pprof.StartCPUProfile(files.cpu); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	sim, wallMs, err := simulate(o, cfg, load, m)
+	m.stop()
+	if err != nil {
+		return err
+	}
+	r := &report.Report{Summary: sim.Summary(), WallMs: wallMs}
+	warn(o, load, sim.Unservable(), stderr)
+	if err := files.write(r, sim, load, cfg); err != nil {
+		return err
+	}
+	if err := outputs.Commit(); err != nil {
+		return err
+	}
+	return o.print(r, files.jsonPath, stdout)
+}
+
+func readTrace(o *options, cfg config.Replay, m *meter) (*workload.Workload, error) {
+	load, _, err := tracefile.Load(context.Background(), o.traces[0], tracefile.Options{
+		TraceBlockSize: cfg.TraceBlockSize,
+		Concurrency:    cfg.Concurrency > 0,
+		ArrivalSpeedup: cfg.ArrivalSpeedup,
+		Progress:       func(read, total int64) { m.update("Reading", read, total) },
+	})
+	return load, err
+}
+
+// simulate runs to the end. wallMs is the time from the loaded trace to the
+// last event, as the reference measures it.
+func simulate(o *options, cfg config.Replay, load *workload.Workload, m *meter) (sim *replay.Sim, wallMs float64, err error) {
+	budget := silentSteps
+	if m.on {
+		budget = visibleSteps
+	}
+	start := time.Now()
+	sim = replay.New(cfg, load, replay.Options{Plain: o.engineImpl == "plain"})
+	status := replay.Running
+	for status == replay.Running {
+		status = sim.Step(budget)
+		done, total := sim.Progress()
+		m.update("Simulating", done, total)
+	}
+	wallMs = float64(time.Since(start).Nanoseconds()) / 1e6
+	switch status {
+	case replay.Done:
+		return sim, wallMs, nil
+	case replay.Stuck:
+		f := sim.Fault()
+		return nil, 0, fmt.Errorf("offline replay detected an effect-free zero-duration pass with %d in-flight requests remaining", f.InFlight)
+	}
+	return nil, 0, fmt.Errorf("the simulation stopped in an unknown state (%d)", status)
+}
+
+// files are the outputs under way; nil ones are not asked for.
+type files struct {
+	jsonPath                 string
+	json, jsonl, cpu, memory *report.File
+}
+
+// create begins every output file.
+func (o *options) create(outputs *report.Files) (files, error) {
+	var f files
+	var paths []string
+	for _, out := range []struct {
+		flag, path string
+		file       **report.File
+	}{
+		{"report-json", o.reportJSON, &f.json}, {"report-jsonl", o.reportJSONL, &f.jsonl},
+		{"cpu-profile", o.cpuProfile, &f.cpu}, {"mem-profile", o.memProfile, &f.memory},
+	} {
+		if !o.given(out.flag) {
+			continue
+		}
+		path := out.path
+		if out.flag == "report-json" {
+			path = report.ResolveJSONPath(path, time.Now())
+			f.jsonPath = path
+		}
+		if sameFile(path, o.traces[0]) {
+			return f, usagef("--%s %s is the trace itself; another path is accepted", out.flag, cliutil.Quote(path))
+		}
+		for _, other := range paths {
+			if other == filepath.Clean(path) {
+				return f, usagef("--%s %s is the path of another output, too; different paths are accepted", out.flag, cliutil.Quote(path))
+			}
+		}
+		paths = append(paths, filepath.Clean(path))
+		file, err := outputs.Create(path)
+		if err != nil {
+			return f, fmt.Errorf("--%s: %w", out.flag, err)
+		}
+		*out.file = file
+	}
+	return f, nil
+}
+
+// sameFile reports whether two paths lead to one regular file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && x.Mode().IsRegular() && os.SameFile(x, y)
+}
+
+func (f *files) write(r *report.Report, sim *replay.Sim, load *workload.Workload, cfg config.Replay) error {
+	if f.jsonl != nil {
+		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load}
+		// The reference names sessions where its workload driver runs.
+		if cfg.Concurrency > 0 || len(load.Sessions) != len(load.Turns) {
+			requests.SessionID = load.SessionID
+		}
+		if err := requests.WriteJSONL(f.jsonl); err != nil {
+			return err
+		}
+	}
+	if f.json != nil {
+		if err := r.WriteJSON(f.json); err != nil {
+			return err
+		}
+	}
+	if f.cpu != nil {
+		pprof.StopCPUProfile()
+	}
+	if f.memory != nil {
+		runtime.GC() // up-to-date statistics
+		return pprof.WriteHeapProfile(f.memory)
+	}
+	return nil
+}
+
+// print writes the results to standard output.
+func (o *options) print(r *report.Report, jsonPath string, stdout io.Writer) error {
+	if !o.noTable {
+		if err := r.WriteTable(stdout); err != nil {
+			return err
+		}
+	}
+	if jsonPath != "" {
+		return report.WriteSaved(stdout, jsonPath)
+	}
+	return nil
+}

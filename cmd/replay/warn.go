@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/cliutil"
+)
+
+// maxNamed bounds how many requests a warning names.
+const maxNamed = 5
+
+// warn tells of what the results do not show: one line per matter.
+func warn(o *options, load *workload.Workload, unservable []int32, stderr io.Writer) {
+	if o.given("replay-concurrency") && o.given("arrival-speedup-ratio") {
+		say(stderr, "warning: --arrival-speedup-ratio has no effect with --replay-concurrency")
+	}
+	if b := &load.BlockSizes; b.Rows > 0 {
+		text := fmt.Sprintf("warning: %d of %d rows have more hash_ids than their input_length needs with --trace-block-size %d, first on line %d",
+			b.Rows, len(load.Turns), o.traceBlockSize, b.FirstLine)
+		if size, ok := b.Fit(); ok {
+			text += fmt.Sprintf("; %d fits every row", size)
+		}
+		say(stderr, "%s", text)
+	}
+	if n := len(unservable); n > 0 {
+		say(stderr, "warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable))
+	}
+}
+
+// requestNames names the first few turns, by line where a line is one
+// session, else by turn and session.
+func requestNames(load *workload.Workload, turns []int32) string {
+	names := make([]string, 0, maxNamed+1)
+	for i, t := range turns {
+		if i == maxNamed {
+			names = append(names, fmt.Sprintf("and %d more", len(turns)-maxNamed))
+			break
+		}
+		turn := &load.Turns[t]
+		session := &load.Sessions[turn.Session]
+		if turn.Index == 0 && turn.Next < 0 {
+			names = append(names, fmt.Sprintf("line %d", session.Line))
+			continue
+		}
+		names = append(names, fmt.Sprintf("turn %d of session %s", turn.Index+1, cliutil.Quote(string(load.SessionID(turn.Session)))))
+	}
+	return strings.Join(names, ", ")
+}
