@@ -24,8 +24,9 @@
 //   - after warm-up (slabs and lists have reached their size) Submit, Begin
 //     and Complete allocate nothing.
 //
-// Built so far: the vLLM scheduler on an aggregated worker with one rank
-// (engine notes §1 to §5, §8, §10).
+// It models the vLLM scheduler on an aggregated worker with one rank.
+//
+// Source: engine notes §1 to §5, §8, §10; corrections §4, §12 to §14.
 package engine
 
 import (
