@@ -189,22 +189,28 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 	at := int(w.pass % int64(w.blockSize))
 	sum := w.sumLen
 	room := w.pool.Free() + w.pool.Inactive()
+	step, buckets, log := w.step, w.buckets, w.log
 	for passes < most && endMs < untilMs {
-		if grow := int(w.buckets[at]); grow > 0 {
+		if grow := int(buckets[at]); grow > 0 {
 			if grow > room {
 				break
 			}
 			room -= grow
 			w.pool.Take(grow)
 		}
-		if at++; at == w.blockSize {
+		if at++; at == len(buckets) {
 			at = 0
 		}
-		endMs += w.model.Decode(n, sum)
-		w.log = append(w.log, endMs)
+		ms := step.Fast(sum)
+		if ms < 0 {
+			ms = step.Ms(sum)
+		}
+		endMs += ms
+		log = append(log, endMs)
 		sum += n
 		passes++
 	}
+	w.log = log
 	w.sumLen = sum
 	w.pass += int64(passes)
 	if passes > 0 {

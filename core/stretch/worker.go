@@ -84,6 +84,7 @@ type Worker struct {
 	load      *workload.Workload
 	pool      *extent.Pool
 	model     timing.Model
+	step      timing.DecodeStep
 	blockSize int
 	blocks    int
 	maxLen    int
@@ -123,8 +124,9 @@ type Worker struct {
 // New returns an idle worker. e must be a checked aggregated vLLM engine with
 // BlockSize <= MaxBlockSize; pool is its own.
 func New(e config.Engine, w *workload.Workload, pool *extent.Pool) *Worker {
+	model := timing.New(e)
 	return &Worker{
-		load: w, pool: pool, model: timing.New(e), blockSize: e.BlockSize, blocks: e.NumGPUBlocks,
+		load: w, pool: pool, model: model, step: model.DecodeStep(), blockSize: e.BlockSize, blocks: e.NumGPUBlocks,
 		maxLen: e.MaxModelLen, maxSeqs: e.MaxNumSeqs, maxTokens: e.MaxNumBatchedTokens,
 		caching: e.EnablePrefixCaching, chunked: e.EnableChunkedPrefill, fifo: e.Preemption == config.FIFO,
 		reqs: make([]request, 1, 8), spans: make([]span, 1, 8), agains: make([]readmit, 1, 2),
