@@ -186,7 +186,7 @@ func FuzzInsert(f *testing.F) {
 	f.Add(binary.LittleEndian.AppendUint64(nil, 0x0504030201040302))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var paths [][]uint64
-		for len(data) > 0 && len(paths) < 64 {
+		for len(data) > 0 && len(paths) < 16 {
 			n := min(int(data[0]%16), len(data)-1)
 			var ids []uint64
 			for _, b := range data[1 : 1+n] {
