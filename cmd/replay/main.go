@@ -50,7 +50,9 @@ func replayTrace(o *options, stdout results, stderr *os.File) error {
 	meter := newMeter(stderr, o.quiet)
 	stop := onInterrupt(func() {
 		outputs.Abort()
-		fmt.Fprintln(stderr)
+		if meter.on {
+			fmt.Fprintln(stderr) // past the bar or the echo of the key
+		}
 		say(stderr, "interrupted")
 	})
 	defer stop()

@@ -22,7 +22,7 @@ import (
 // nothing, and few enough for a bar to move.
 const (
 	silentSteps  = 1 << 20
-	visibleSteps = 1 << 14
+	visibleSteps = 1 << 11
 )
 
 // replayTo reads, simulates and reports. Output files are begun before the

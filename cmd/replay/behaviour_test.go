@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ok wants success and nothing on standard error.
+func ok(t *testing.T, got outcome) string {
+	t.Helper()
+	if got.status != 0 || got.stderr != "" {
+		t.Fatalf("%+v", got)
+	}
+	return got.stdout
+}
+
+// masked hides the wall time.
+func masked(stdout string) string {
+	return regexp.MustCompile(`(?m)^Wall Time \(ms\): [0-9,.]+$`).ReplaceAllString(stdout, "Wall Time (ms): <wall>")
+}
+
+func TestTable(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one)
+	want := `NVIDIA AIPerf | LLM Metrics
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━━━┳━━━━━━┓
+┃ Metric                                             ┃    avg ┃    min ┃    max ┃    p99 ┃    p90 ┃    p75 ┃  std ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━━━╇━━━━━━┩
+┃ Time to First Token (ms)                           ┃  16.65 ┃  16.65 ┃  16.65 ┃  16.65 ┃  16.65 ┃  16.65 ┃ 0.00 ┃
+`
+	got := masked(ok(t, invoke(t, dir, "t.jsonl")))
+	if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "┘\nWall Time (ms): <wall>\nPrefix Cache Reused Ratio: 0.00\nFirst Admission Prefix Cache Reused Ratio: 0.00\n") {
+		t.Error(got)
+	}
+	if files := tree(t, dir); files != "/t.jsonl 67\n" {
+		t.Errorf("a run that asks for no file wrote %s", files)
+	}
+	if got := ok(t, invoke(t, dir, "t.jsonl", "--no-table")); got != "" {
+		t.Error(got)
+	}
+	got = ok(t, invoke(t, dir, "t.jsonl", "--no-table", "--report-json", "deep/er/r.json"))
+	if got != "Saved full report to: deep/er/r.json\n" {
+		t.Error(got)
+	}
+	got = ok(t, invoke(t, dir, "t.jsonl", "--no-table", "--report-json", "."))
+	if !regexp.MustCompile(`^Saved full report to: dynamo_replay_report_\d{8}_\d{6}\.json\n$`).MatchString(got) {
+		t.Error(got)
+	}
+}
+
+// The same trace in every form that is accepted gives the same answer.
+func TestAcceptedForms(t *testing.T) {
+	dir := t.TempDir()
+	text := one + row(`"timestamp":5,"input_length":700,"output_length":4,"hash_ids":[1,2]`)
+	put(t, dir, "t.jsonl", text)
+	put(t, dir, "crlf.jsonl", "\r\n"+strings.ReplaceAll(text, "\n", "\r\n"))
+	put(t, dir, "unended.jsonl", strings.TrimSuffix(text, "\n"))
+	put(t, dir, "t.jsonl.gz", gzipped(t, text))
+	want := masked(ok(t, invoke(t, dir, "t.jsonl")))
+	for _, args := range [][]string{
+		{"crlf.jsonl"}, {"unended.jsonl"}, {"t.jsonl.gz"}, {"--", "t.jsonl"}, {"t.jsonl", "--quiet"},
+		{"--num-workers=1", "t.jsonl", "--arrival-seed", "42", "--turns-per-session=1", "--shared-prefix-ratio", "0.0", "--capture-planner-details"},
+		{"t.jsonl", "--extra-engine-args", `{"engine":{"backend":"vllm"},"dp_size":1}`, "--model-name", "m", "--trace-format", "mooncake", "--num-workers", "2", "--num-workers", "1"},
+	} {
+		if got := masked(ok(t, invoke(t, dir, args...))); got != want {
+			t.Errorf("%v\ngot  %s\nwant %s", args, got, want)
+		}
+	}
+	cmd := command(dir, "-")
+	cmd.Stdin = strings.NewReader(text)
+	if got := masked(ok(t, finish(t, cmd))); got != want {
+		t.Errorf("from standard input: %s", got)
+	}
+}
+
+// Engine arguments act, from a file and from the flat form, too.
+func TestEngineArgs(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one)
+	put(t, dir, "e.json", `{"engine": {"timing_model": {"type": "fixed", "prefill_ms": 12.5, "decode_ms": 3}}, "tensor_parallel_size": 4}`)
+	ok(t, invoke(t, dir, "t.jsonl", "--extra-engine-args", "e.json", "--report-json", "r.json"))
+	m := readJSON(t, filepath.Join(dir, "r.json"))
+	if m["mean_ttft_ms"] != 12.5 || m["mean_ttst_ms"] != 3.0 || m["decode_gpus_per_worker"] != 4.0 {
+		t.Error(m)
+	}
+	ok(t, invoke(t, dir, "t.jsonl", "--extra-engine-args", `{"speedup_ratio": 2}`, "--report-json", "r.json"))
+	if m := readJSON(t, filepath.Join(dir, "r.json")); m["mean_ttft_ms"] != 8.326648 {
+		t.Error(m["mean_ttft_ms"])
+	}
+}
+
+func TestSLA(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one+row(`"timestamp":1000,"input_length":512,"output_length":2,"hash_ids":[2]`))
+	for _, c := range []struct {
+		flag, bound string
+		good        float64
+	}{{"--sla-ttft-ms", "20", 1}, {"--sla-ttft-ms", "1000", 2}, {"--sla-itl-ms", "0.001", 0}, {"--sla-e2e-ms", "30", 1}} {
+		ok(t, invoke(t, dir, "t.jsonl", c.flag, c.bound, "--report-json", "r.json"))
+		if m := readJSON(t, filepath.Join(dir, "r.json")); m["goodput_completed_requests"] != c.good {
+			t.Errorf("%s %s: %v", c.flag, c.bound, m["goodput_completed_requests"])
+		}
+	}
+	ok(t, invoke(t, dir, "t.jsonl", "--report-json", "r.json"))
+	if m := readJSON(t, filepath.Join(dir, "r.json")); m["goodput_completed_requests"] != nil {
+		t.Error("goodput without a goal")
+	}
+}
+
+// small is an engine with six blocks of four tokens.
+const small = `{"engine": {"num_gpu_blocks": 6, "block_size": 4}}`
+
+// outgrows is a request that grows past such an engine.
+func outgrows(extra string) string {
+	return row(`"timestamp":0,"input_length":4,"output_length":30,"hash_ids":[1]` + extra)
+}
+
+func TestUnservable(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", "\n"+outgrows("")+one+outgrows(`,"session_id":"a b"`)+row(`"session_id":"a b","input_length":4,"output_length":1,"hash_ids":[1]`))
+	args := []string{"t.jsonl", "--extra-engine-args", small, "--report-json", "r.json", "--report-jsonl", "r.jsonl"}
+	got := invoke(t, dir, args...)
+	want := "replay: warning: 2 of 4 requests can never be served by this engine and failed: line 2, turn 1 of session \"a b\"\n"
+	if got.status != 0 || got.stderr != want {
+		t.Errorf("got  %swant %s", got.stderr, want)
+	}
+	m := readJSON(t, filepath.Join(dir, "r.json"))
+	if m["failed_requests"] != 2.0 || m["completed_requests"] != 1.0 || m["num_requests"] != 3.0 {
+		t.Error(m)
+	}
+	lines, err := os.ReadFile(filepath.Join(dir, "r.jsonl"))
+	if err != nil || bytes.Count(lines, []byte(`"terminal_status":"failed"`)) != 2 || !bytes.Contains(lines, []byte(`"session_id":"a b","turn_index":0`)) {
+		t.Errorf("%s, %v", lines, err)
+	}
+
+	put(t, dir, "many.jsonl", strings.Repeat(outgrows(""), 7))
+	got = invoke(t, dir, "many.jsonl", "--extra-engine-args", small)
+	want = "replay: warning: 7 of 7 requests can never be served by this engine and failed: line 1, line 2, line 3, line 4, line 5, and 2 more\n"
+	if got.stderr != want {
+		t.Errorf("got  %swant %s", got.stderr, want)
+	}
+
+	before := tree(t, dir)
+	args = append(args, "--parity", "--report-json", "p.json", "--report-jsonl", "p.jsonl")
+	for _, impl := range []string{"fast", "plain"} {
+		expect(t, invoke(t, dir, append(args, "--engine-impl", impl)...), 1,
+			"offline replay detected an effect-free zero-duration pass with 2 in-flight requests remaining")
+	}
+	if after := tree(t, dir); after != before {
+		t.Errorf("files changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+func TestOtherWarnings(t *testing.T) {
+	dir := t.TempDir()
+	var trace strings.Builder
+	for i := range 3 {
+		fmt.Fprintf(&trace, `{"timestamp":%d,"input_length":40,"output_length":2,"hash_ids":[1,2,3]}`+"\n", i)
+	}
+	put(t, dir, "t.jsonl", one+trace.String())
+	got := invoke(t, dir, "t.jsonl")
+	want := "replay: warning: 3 of 4 rows have more hash_ids than their input_length needs with --trace-block-size 512, first on line 2; 16 fits every row\n"
+	if got.status != 0 || got.stderr != want {
+		t.Errorf("got  %swant %s", got.stderr, want)
+	}
+	ok(t, invoke(t, dir, "t.jsonl", "--trace-block-size", "16"))
+	got = invoke(t, dir, "t.jsonl", "--trace-block-size", "16", "--replay-concurrency", "2", "--arrival-speedup-ratio", "3")
+	want = "replay: warning: --arrival-speedup-ratio has no effect with --replay-concurrency\n"
+	if got.status != 0 || got.stderr != want {
+		t.Errorf("got  %swant %s", got.stderr, want)
+	}
+}
+
+// A failed run leaves an older report as it was.
+func TestOlderReportSurvives(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one+"{\n")
+	put(t, dir, "r.json", "older")
+	got := invoke(t, dir, "t.jsonl", "--report-json", "r.json")
+	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
+	if got.status != 1 || err != nil || string(data) != "older" {
+		t.Errorf("%+v %q %v", got, data, err)
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one)
+	ok(t, invoke(t, dir, "t.jsonl", "--cpu-profile", "cpu", "--mem-profile", "mem"))
+	for _, name := range []string{"cpu", "mem"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+			t.Errorf("%s is no profile: %.10q, %v", name, data, err)
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	dir := t.TempDir()
+	help := ok(t, invoke(t, dir, "--help"))
+	if short := ok(t, invoke(t, dir, "-h", "x", "y")); short != help {
+		t.Error("-h and --help differ")
+	}
+	o := &options{}
+	for _, g := range flagGroups(o) {
+		if !strings.Contains(help, "\n"+g.title+":\n") {
+			t.Errorf("no topic %s", g.title)
+		}
+	}
+	all := newFlagSet()
+	for _, g := range flagGroups(o) {
+		all.AddFlagSet(g.flags)
+	}
+	declareLater(all)
+	for _, name := range referenceFlags {
+		if all.Lookup(name) == nil {
+			t.Errorf("--%s of the reference is unknown", name)
+		}
+		if _, elsewhere := renamed[name]; !elsewhere && !regexp.MustCompile(`--`+name+`\b`).MatchString(help) {
+			t.Errorf("--%s is not in the help", name)
+		}
+	}
+	for _, line := range strings.Split(help, "\n") {
+		if len(line) > 100 {
+			t.Errorf("longer than 100 columns: %s", line)
+		}
+	}
+	if v := ok(t, invoke(t, dir, "--version")); !strings.HasPrefix(v, "replay (Dryserve) ") || strings.Count(v, "\n") != 1 {
+		t.Error(v)
+	}
+}
+
+// referenceFlags are the flags of the reference's command line and the
+// parameters of its functions (replay notes §1.1 and §2).
+var referenceFlags = strings.Fields(`
+	extra-engine-args prefill-engine-args decode-engine-args router-config router-policy-config model-name aic-backend aic-system
+	aic-backend-version aic-model-path aic-gemm-dtype aic-moe-dtype aic-fmha-dtype aic-kv-cache-dtype aic-comm-dtype
+	aic-nextn-accept-rates report-json report-jsonl planner-config aic-tp-size aic-moe-tp-size aic-moe-ep-size
+	aic-attention-dp-size aic-nextn input-tokens output-tokens request-count replay-concurrency trace-block-size arrival-seed
+	turns-per-session num-prefix-groups num-workers num-prefill-workers num-decode-workers trace-num-prefix-groups
+	benchmark-granularity request-rate arrival-interval-ms max-sim-time-seconds sla-ttft-ms sla-itl-ms sla-e2e-ms
+	shared-prefix-ratio inter-turn-delay-ms arrival-speedup-ratio trace-shared-prefix-ratio replay-mode router-mode trace-format
+
+	trace-files ais-perf-config agentic-lanes report-jsonl-path max-sim-time-ms performance-model-metadata capture-per-request
+	capture-planner-details execution-model weka-nested-timestamp-basis telemetry-options kv-event-lag-ms scaling-policy
+	capture-telemetry telemetry-sample-interval-ms telemetry-callback telemetry-jsonl-path aic-perf-config`)
+
+// An interrupted run ends at once, with no file of any stage left.
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals")
+	}
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one)
+	pipe := filepath.Join(dir, "pipe")
+	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
+		t.Skip("no mkfifo")
+	}
+	before := tree(t, dir)
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"reading", []string{"pipe", "--report-json", "r.json"}},
+		{"writing", []string{"t.jsonl", "--report-json", "r.json", "--report-jsonl", "pipe"}},
+	} {
+		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			cmd := command(dir, c.args...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(200 * time.Millisecond) // into the pipe that nobody opens
+			start := time.Now()
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Wait()
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("%s: ended after %v", c.name, took)
+			}
+			if status := cmd.ProcessState.ExitCode(); status != 128+int(sig) {
+				t.Errorf("%s: status %d after %v", c.name, status, sig)
+			}
+			if got := stderr.String(); got != "replay: interrupted\n" {
+				t.Errorf("%s: %q", c.name, got)
+			}
+		}
+	}
+	if after := tree(t, dir); after != before {
+		t.Errorf("files changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+func TestReportsAreJSON(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one)
+	ok(t, invoke(t, dir, "t.jsonl", "--report-json", "r.json", "--report-jsonl", "r.jsonl"))
+	for _, name := range []string{"r.json", "r.jsonl"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !json.Valid(data) || data[len(data)-1] != '\n' {
+			t.Errorf("%s: %s, %v", name, data, err)
+		}
+	}
+}

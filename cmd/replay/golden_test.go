@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const goldens = "../../testdata/replay"
+
+// flagsOf turns a recorded call of the reference's function into flags.
+func flagsOf(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct{ Kwargs map[string]json.RawMessage }
+	if err := json.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	var args []string
+	for key, raw := range c.Kwargs {
+		value := string(raw)
+		switch key {
+		case "max_sim_time_ms":
+			ms, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, value = "max_sim_time_seconds", strconv.FormatFloat(ms/1000, 'g', -1, 64)
+		case "extra_engine_args", "trace_block_size", "num_workers", "replay_concurrency", "arrival_speedup_ratio", "sla_e2e_ms":
+		default:
+			t.Fatalf("%s: no flag for %s", path, key)
+		}
+		args = append(args, "--"+strings.ReplaceAll(key, "_", "-"), value)
+	}
+	return args
+}
+
+func readJSON(t *testing.T, path string) map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Every recorded case must come out of the program as the reference has
+// answered it, and the same bytes from both engines.
+func TestGolden(t *testing.T) {
+	cases, err := filepath.Glob(goldens + "/*/api-1.6.1/case.json")
+	if err != nil || len(cases) < 20 {
+		t.Fatalf("%d cases, %v", len(cases), err)
+	}
+	for _, path := range cases {
+		golden := filepath.Dir(path)
+		trace, _ := filepath.Abs(filepath.Join(golden, "..", "trace.jsonl"))
+		t.Run(filepath.Base(filepath.Dir(golden)), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			args := append(flagsOf(t, path), trace, "--report-json", "fast.json", "--report-jsonl", "fast.jsonl")
+			fast := invoke(t, dir, args...)
+			args = append(args, "--report-json", "plain.json", "--report-jsonl", "plain.jsonl", "--engine-impl", "plain")
+			plain := invoke(t, dir, args...)
+			if fast.status != 0 || plain.status != 0 || fast.stderr != plain.stderr {
+				t.Fatalf("%+v\n%+v", fast, plain)
+			}
+			sameBytes(t, dir)
+			compareReport(t, filepath.Join(dir, "fast.json"), filepath.Join(golden, "report.json"))
+			compareRequests(t, filepath.Join(dir, "fast.jsonl"), filepath.Join(golden, "requests.jsonl"))
+		})
+	}
+}
+
+var wallKeys = []string{"wall_time_ms", "processed_tokens_per_s", "processed_output_tokens_per_s"}
+
+// sameBytes compares the files of both engines, but for the wall time.
+func sameBytes(t *testing.T, dir string) {
+	t.Helper()
+	without := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := slices.DeleteFunc(strings.Split(string(data), "\n"), func(line string) bool {
+			return slices.ContainsFunc(wallKeys, func(key string) bool { return strings.HasPrefix(line, `  "`+key+`"`) })
+		})
+		return strings.Join(lines, "\n")
+	}
+	if without("fast.json") != without("plain.json") {
+		t.Error("the reports of the engines differ")
+	}
+	if without("fast.jsonl") != without("plain.jsonl") {
+		t.Error("the lines of the engines differ")
+	}
+}
+
+// compareReport wants every key of the reference with the same number. The
+// reference sums the spread of small samples in an order of its own.
+func compareReport(t *testing.T, gotPath, wantPath string) {
+	t.Helper()
+	got, want := readJSON(t, gotPath), readJSON(t, wantPath)
+	for key, w := range want {
+		g, ok := got[key]
+		delete(got, key)
+		x, isNumber := g.(float64)
+		y, _ := w.(float64)
+		spread := strings.HasPrefix(key, "std_")
+		if !ok || g != w && !(isNumber && spread && math.Abs(x-y) <= 1e-12*math.Abs(y)) {
+			t.Errorf("%s: got %v, want %v", key, g, w)
+		}
+	}
+	arrived := int64(want["num_requests"].(float64))
+	for _, key := range []string{"rejected_requests", "failed_requests", "cancelled_requests", "unfinished_requests"} {
+		arrived -= int64(got[key].(float64))
+		delete(got, key)
+	}
+	if completed := int64(want["completed_requests"].(float64)); arrived != completed {
+		t.Errorf("the requests do not add up: %d left, %d completed", arrived, completed)
+	}
+	for _, key := range wallKeys {
+		delete(got, key)
+	}
+	if len(got) > 0 {
+		t.Errorf("keys the reference does not have: %v", got)
+	}
+}
+
+// compareRequests compares the lines as a multiset: the recorded ones have no
+// ids, no nulls, and histories only where there is something to see.
+func compareRequests(t *testing.T, gotPath, wantPath string) {
+	t.Helper()
+	lines := func(path string, strip bool) []string {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+			if line == "" {
+				continue
+			}
+			var m map[string]any
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				t.Fatal(err)
+			}
+			for key, v := range m {
+				if v == nil {
+					delete(m, key)
+				}
+			}
+			if strip {
+				delete(m, "uuid")
+				delete(m, "routing_history")
+				if m["readmission_count"] == 0.0 {
+					delete(m, "admission_history")
+				}
+			}
+			text, err := json.Marshal(m) // sorted keys
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, string(text))
+		}
+		slices.Sort(out)
+		return out
+	}
+	got, want := lines(gotPath, true), lines(wantPath, false)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d lines, want %d", len(got), len(want))
+		for i := range min(len(got), len(want)) {
+			if got[i] != want[i] {
+				t.Errorf("got  %s\nwant %s", got[i], want[i])
+				break
+			}
+		}
+	}
+}
