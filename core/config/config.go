@@ -89,7 +89,7 @@ type SLA struct {
 func (s SLA) Set() bool { return s.TTFTMs >= 0 || s.ITLMs >= 0 || s.E2EMs >= 0 }
 
 // NoSLA is the SLA without bounds.
-var NoSLA = SLA{TTFTMs: -1, ITLMs: -1, E2EMs: -1}
+func NoSLA() SLA { return SLA{TTFTMs: -1, ITLMs: -1, E2EMs: -1} }
 
 // Replay describes a whole run: identical aggregated workers behind a
 // round-robin router.

@@ -49,6 +49,6 @@ func DefaultReplay(b Backend) Replay {
 		TraceBlockSize: DefaultTraceBlockSize,
 		ArrivalSpeedup: 1,
 		MaxSimTimeMs:   -1,
-		SLA:            NoSLA,
+		SLA:            NoSLA(),
 	}
 }
