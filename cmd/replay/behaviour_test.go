@@ -154,7 +154,7 @@ func TestUnservable(t *testing.T) {
 	args = append(args, "--parity", "--report-json", "p.json", "--report-jsonl", "p.jsonl")
 	for _, impl := range []string{"fast", "plain"} {
 		expect(t, invoke(t, dir, append(args, "--engine-impl", impl)...), 1,
-			"offline replay detected an effect-free zero-duration pass with 2 in-flight requests remaining")
+			"replay invariant violated: offline replay detected an effect-free zero-duration pass with 2 in-flight requests remaining")
 	}
 	if after := tree(t, dir); after != before {
 		t.Errorf("files changed from\n%s\nto\n%s", before, after)

@@ -129,15 +129,12 @@ func (v wholeValue) Type() string   { return "n" }
 
 // realValue is a decimal number; nan and inf are numbers here, too, so that
 // the checks can name what is accepted.
-type realValue struct {
-	x   *float64
-	def string
-}
+type realValue struct{ x *float64 }
 
 // real declares a number; a negative default stands for "not set".
 func real(f *pflag.FlagSet, p *float64, name string, def float64, usage string) {
 	*p = def
-	f.Var(realValue{x: p}, name, usage)
+	f.Var(realValue{p}, name, usage)
 	if def < 0 {
 		f.Lookup(name).DefValue = ""
 	}

@@ -94,7 +94,7 @@ func simulate(o *options, cfg config.Replay, load *workload.Workload, m *meter) 
 		return sim, wallMs, nil
 	case replay.Stuck:
 		f := sim.Fault()
-		return nil, 0, fmt.Errorf("offline replay detected an effect-free zero-duration pass with %d in-flight requests remaining", f.InFlight)
+		return nil, 0, fmt.Errorf("replay invariant violated: offline replay detected an effect-free zero-duration pass with %d in-flight requests remaining", f.InFlight)
 	}
 	return nil, 0, fmt.Errorf("the simulation stopped in an unknown state (%d)", status)
 }
