@@ -9,29 +9,28 @@ import (
 
 // Batch is what the workers did in one window of time, before it is merged.
 type Batch struct {
-	arrivals  []float64 // ms, ascending
-	lanes     []batchLane
-	ends      []ending
+	toMs     float64   // end of the window, exclusive
+	arrivals []float64 // ms, ascending
+	lanes    []batchLane
+}
+
+// batchLane is one worker's part.
+type batchLane struct {
+	ends      []float64 // of its passes, ms, in order
+	keep      int64     // oldest pass whose end later batches may still ask for
+	done      []ending  // in signal order
 	spans     []stretch.Span
 	again     []Admission
 	committed int64
-	passes    int
-}
-
-// batchLane is one worker's part: the ends of its passes, in order, and the
-// oldest pass whose end later batches may still ask for.
-type batchLane struct {
-	ends []float64
-	keep int64
 }
 
 // ending is a request that ended.
 type ending struct {
 	atMs   float64
 	worker int32
-	spans  int32 // its spans begin here in Batch.spans,
+	spans  int32 // its spans begin here in the lane's spans,
 	nspans int32
-	again  int32 // its admissions after the first in Batch.again
+	again  int32 // its admissions after the first in the lane's again
 	result stretch.Result
 }
 
@@ -39,15 +38,24 @@ func (b *Batch) reset(lanes int) {
 	if len(b.lanes) != lanes {
 		b.lanes = make([]batchLane, lanes)
 	}
+	b.arrivals = b.arrivals[:0]
 	for i := range b.lanes {
-		b.lanes[i].ends = b.lanes[i].ends[:0]
+		l := &b.lanes[i]
+		*l = batchLane{ends: l.ends[:0], done: l.done[:0], spans: l.spans[:0], again: l.again[:0]}
 	}
-	b.arrivals, b.ends, b.spans, b.again = b.arrivals[:0], b.ends[:0], b.spans[:0], b.again[:0]
-	b.committed, b.passes = 0, 0
+}
+
+// passes is the number of passes that ended in the window.
+func (b *Batch) passes() int {
+	n := 0
+	for i := range b.lanes {
+		n += len(b.lanes[i].ends)
+	}
+	return n
 }
 
 // land takes what the lane's pass that ends at nowMs has done.
-func (b *Batch) land(l *lane, id int32, nowMs float64) {
+func (b *batchLane) land(l *lane, id int32, nowMs float64) {
 	w := l.w
 	l.passes = w.Pass()
 	b.committed += int64(w.CommittedPrefill())
@@ -59,7 +67,7 @@ func (b *Batch) land(l *lane, id int32, nowMs float64) {
 			atMs, reused := w.Readmission(req, i)
 			b.again = append(b.again, Admission{atMs, reused})
 		}
-		b.ends = append(b.ends, e)
+		b.done = append(b.done, e)
 		w.Free(req)
 	}
 	w.Forget()
@@ -72,6 +80,7 @@ type ledger struct {
 	merged []float64
 	sorted []float64
 	starts []int32 // bucket starts
+	done   []ending
 }
 
 type laneLog struct {
@@ -88,14 +97,23 @@ func (s *Sim) Absorb(b *Batch) {
 		led.logs = make([]laneLog, len(b.lanes))
 	}
 	k.arrived += int64(len(b.arrivals))
-	k.committed += b.committed
-	led.merged = append(led.merged[:0], b.arrivals...)
-	for i := range b.lanes {
-		led.merged = append(led.merged, b.lanes[i].ends...)
-		led.logs[i].ends = append(led.logs[i].ends, b.lanes[i].ends...)
+	led.merged, led.done = append(led.merged[:0], b.arrivals...), led.done[:0]
+	lastMs := k.nowMs
+	if n := len(b.arrivals); n > 0 {
+		lastMs = b.arrivals[n-1]
 	}
-	k.tickAll(led.order(k.nowMs))
-	slices.SortStableFunc(b.ends, func(x, y ending) int {
+	for i := range b.lanes {
+		l := &b.lanes[i]
+		k.committed += l.committed
+		led.done = append(led.done, l.done...)
+		led.merged = append(led.merged, l.ends...)
+		led.logs[i].ends = append(led.logs[i].ends, l.ends...)
+		if n := len(l.ends); n > 0 && l.ends[n-1] > lastMs {
+			lastMs = l.ends[n-1]
+		}
+	}
+	k.tickAll(led.order(k.nowMs, lastMs))
+	slices.SortStableFunc(led.done, func(x, y ending) int {
 		switch {
 		case x.atMs < y.atMs:
 			return -1
@@ -104,10 +122,11 @@ func (s *Sim) Absorb(b *Batch) {
 		}
 		return int(x.worker) - int(y.worker)
 	})
-	for i := range b.ends {
-		e := &b.ends[i]
-		times := s.tokenTimes(e, b.spans[e.spans:e.spans+e.nspans])
-		again := b.again[e.again : e.again+max(e.result.Admits-1, 0)]
+	for i := range led.done {
+		e := &led.done[i]
+		l := &b.lanes[e.worker]
+		times := s.tokenTimes(e, l.spans[e.spans:e.spans+e.nspans])
+		again := l.again[e.again : e.again+max(e.result.Admits-1, 0)]
 		k.account(e.worker, e.result, times, again, e.atMs)
 	}
 	for i := range b.lanes {
@@ -140,19 +159,15 @@ func (l *laneLog) trim(keep int64) {
 	l.base = keep
 }
 
-// order sorts the merged timestamps, none of which is before fromMs: into
+// order sorts the merged timestamps, which lie between fromMs and lastMs: into
 // about as many buckets as there are values, then by insertion.
-func (led *ledger) order(fromMs float64) []float64 {
+func (led *ledger) order(fromMs, lastMs float64) []float64 {
 	in := led.merged
 	n := len(in)
 	if slices.IsSorted(in) {
 		return in
 	}
-	last := fromMs
-	for _, t := range in {
-		last = max(last, t)
-	}
-	scale := float64(n-1) / (last - fromMs)
+	scale := float64(n-1) / (lastMs - fromMs)
 	if !(scale > 0) || math.IsInf(scale, 1) {
 		slices.Sort(in)
 		return in

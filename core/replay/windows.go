@@ -20,6 +20,7 @@ type windows struct {
 	spanMs float64 // length of the next window
 	opened int     // arrivals seen
 	cutOff bool    // the cap on simulated time was reached
+	last   *Batch  // opened last
 	own    Batch   // Step's
 }
 
@@ -33,9 +34,13 @@ type lane struct {
 	passes int64   // one past the last pass that has ended
 }
 
-// A window is made shorter when it held more passes than windowPasses and
-// longer when it held fewer than a quarter of that.
-const windowPasses = 1 << 14
+// A window is made shorter when it held more passes per worker than
+// lanePasses, or more than windowPasses in all, and longer when it held fewer
+// than a quarter of that. (With few workers a pass has many tokens.)
+const (
+	lanePasses   = 1 << 11
+	windowPasses = 1 << 15
+)
 
 func newWindows(fast []*stretch.Worker, model timing.Model) *windows {
 	w := &windows{lanes: make([]lane, len(fast)), spanMs: 256 * model.Decode(1, 1)}
@@ -52,7 +57,7 @@ func (s *Sim) stepWindows(budget int) Status {
 		if status := s.Produce(b); status != Running {
 			return s.Conclude(status)
 		}
-		budget -= b.passes + 1
+		budget -= b.passes() + 1
 		s.Absorb(b)
 	}
 	return Running
@@ -61,13 +66,32 @@ func (s *Sim) stepWindows(budget int) Status {
 // Windowed reports whether the run can be driven by Produce and Absorb.
 func (s *Sim) Windowed() bool { return s.windows != nil }
 
-// Produce runs the workers through the next window of time and fills b. It
-// touches the workers only, Absorb the accounts only, so a host with two
-// cores may absorb one batch while the next is produced. Batches are absorbed
-// in the order they were produced; when Produce returns something other than
-// Running (then b is empty) and all are absorbed, Conclude ends the run.
+// Lanes is the number of workers of a windowed run.
+func (s *Sim) Lanes() int { return len(s.windows.lanes) }
+
+// Produce is Open, then RunLane for every lane.
 func (s *Sim) Produce(b *Batch) Status {
+	status := s.Open(b)
+	if status == Running {
+		for i := range s.windows.lanes {
+			s.RunLane(b, i)
+		}
+	}
+	return status
+}
+
+// Open begins the next window of time in b. Then RunLane is to be called for
+// every lane, then Absorb. Lanes touch only themselves and their part of b,
+// Absorb only the accounts, so a host may run lanes beside each other and
+// beside the Absorb of the batch before; batches are absorbed in the order
+// they were opened. When Open returns something other than Running (then b is
+// empty) and all are absorbed, Conclude ends the run.
+func (s *Sim) Open(b *Batch) Status {
 	win := s.windows
+	if win.last != nil {
+		win.resize(win.last.passes())
+		win.last = nil
+	}
 	b.reset(len(win.lanes))
 	fromMs := s.arrivals.next()
 	for i := range win.lanes {
@@ -81,17 +105,40 @@ func (s *Sim) Produce(b *Batch) Status {
 	if win.cutOff = fromMs > s.capMs && !math.IsInf(fromMs, 1); win.cutOff || math.IsInf(fromMs, 1) {
 		return Done
 	}
-	toMs := min(fromMs+win.spanMs, s.arrivals.horizonMs)
-	if !(toMs <= s.capMs) {
-		toMs = after(s.capMs)
+	b.toMs = min(fromMs+win.spanMs, s.arrivals.horizonMs)
+	if !(b.toMs <= s.capMs) {
+		b.toMs = after(s.capMs)
 	}
-	s.window(b, toMs)
-	if b.passes > windowPasses {
+	for {
+		_, atMs, ok := s.arrivals.popBefore(b.toMs)
+		if !ok {
+			break
+		}
+		b.arrivals = append(b.arrivals, atMs)
+		win.opened++
+	}
+	win.last = b
+	return Running
+}
+
+// resize sets the length of the next window by the passes of the last.
+func (win *windows) resize(passes int) {
+	most := min(lanePasses*len(win.lanes), windowPasses)
+	if passes > most {
 		win.spanMs /= 2
-	} else if b.passes < windowPasses/4 {
+	} else if passes < most/4 {
 		win.spanMs *= 2
 	}
-	return Running
+}
+
+// RunLane runs one worker through the window of b.
+func (s *Sim) RunLane(b *Batch, i int) {
+	l, out := &s.windows.lanes[i], &b.lanes[i]
+	s.runLane(out, l, int32(i), b.toMs)
+	out.ends = append(out.ends, l.w.Log(l.mark)[:l.passes-l.mark]...)
+	l.mark = l.passes
+	l.w.Cut(l.mark)
+	out.keep = l.w.Oldest(l.mark)
 }
 
 // Conclude ends a windowed run whose batches are absorbed.
@@ -106,32 +153,8 @@ func (s *Sim) Conclude(status Status) Status {
 	return s.finish()
 }
 
-// window runs every worker up to toMs, exclusive.
-func (s *Sim) window(b *Batch, toMs float64) {
-	win := s.windows
-	for {
-		_, atMs, ok := s.arrivals.popBefore(toMs)
-		if !ok {
-			break
-		}
-		b.arrivals = append(b.arrivals, atMs)
-		win.opened++
-	}
-	for i := range win.lanes {
-		l := &win.lanes[i]
-		s.runLane(b, l, int32(i), toMs)
-		n := int(l.passes - l.mark)
-		out := &b.lanes[i]
-		out.ends = append(out.ends, l.w.Log(l.mark)[:n]...)
-		l.mark = l.passes
-		l.w.Cut(l.mark)
-		out.keep = l.w.Oldest(l.mark)
-		b.passes += n
-	}
-}
-
-// runLane runs one worker through the window.
-func (s *Sim) runLane(b *Batch, l *lane, id int32, toMs float64) {
+// runLane runs one worker up to toMs, exclusive.
+func (s *Sim) runLane(b *batchLane, l *lane, id int32, toMs float64) {
 	w := l.w
 	stop := s.windows.opened
 	for {
@@ -166,7 +189,7 @@ func (s *Sim) runLane(b *Batch, l *lane, id int32, toMs float64) {
 }
 
 // glideLane runs the pure decode passes that follow the one under way.
-func (s *Sim) glideLane(b *Batch, l *lane, untilMs float64) {
+func (s *Sim) glideLane(b *batchLane, l *lane, untilMs float64) {
 	if len(l.w.Ended()) > 0 {
 		return
 	}
@@ -180,7 +203,7 @@ func (s *Sim) glideLane(b *Batch, l *lane, untilMs float64) {
 }
 
 // driveLane is Sim.drive for a lane.
-func (s *Sim) driveLane(b *Batch, l *lane, id int32, nowMs float64) {
+func (s *Sim) driveLane(b *batchLane, l *lane, id int32, nowMs float64) {
 	w := l.w
 	for w.Ready() {
 		endMs := w.Begin(nowMs)
