@@ -68,12 +68,13 @@ func (p *plain) prompt(t *workload.Turn) []uint32 {
 	return p.tokens
 }
 
-func (p *plain) Ready() bool   { return p.e.Ready() }
-func (p *plain) Running() int  { return p.e.RunningLen() }
-func (p *plain) Effect() bool  { return p.effect }
-func (p *plain) Pass() int64   { return p.passes }
-func (p *plain) Trim()         {}
-func (p *plain) Free(id int32) {}
+func (p *plain) Ready() bool        { return p.e.Ready() }
+func (p *plain) Running() int       { return p.e.RunningLen() }
+func (p *plain) Effect() bool       { return p.effect }
+func (p *plain) Pass() int64        { return p.passes }
+func (p *plain) Trim()              {}
+func (p *plain) Preemptions() int64 { return int64(p.e.Metrics().Preemptions) }
+func (p *plain) Free(id int32)      {}
 
 func (p *plain) CommittedPrefill() int     { return p.committed }
 func (p *plain) Ended() []int32            { return p.ended }

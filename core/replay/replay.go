@@ -55,6 +55,7 @@ type worker interface {
 	FailHead()
 	Log(first int64) []float64
 	Pass() int64
+	Preemptions() int64
 	Trim()
 }
 
@@ -125,6 +126,15 @@ func (s *Sim) Fault() Fault { return s.fault }
 
 // Progress is the number of requests with a terminal and of all requests.
 func (s *Sim) Progress() (done, total int64) { return s.books.ended(), int64(len(s.load.Turns)) }
+
+// Preemptions counts preempted requests since the start.
+func (s *Sim) Preemptions() int64 {
+	n := int64(0)
+	for _, w := range s.workers {
+		n += w.Preemptions()
+	}
+	return n
+}
 
 // Step runs about budget internal events (passes and timestamps), at least
 // one. The outcome does not depend on the budgets it is run with.
