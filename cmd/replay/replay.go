@@ -14,15 +14,9 @@ import (
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/drive"
 	"github.com/dryserve/dryserve/host/native/report"
 	"github.com/dryserve/dryserve/host/native/tracefile"
-)
-
-// The events of one step of the simulation: enough that stepping costs
-// nothing, and few enough for a bar to move.
-const (
-	silentSteps  = 1 << 20
-	visibleSteps = 1 << 11
 )
 
 // replayTo reads, simulates and reports. Output files are begun before the
@@ -76,17 +70,15 @@ func readTrace(o *options, cfg config.Replay, m *meter) (*workload.Workload, err
 // simulate runs to the end. wallMs is the time from the loaded trace to the
 // last event, as the reference measures it.
 func simulate(o *options, cfg config.Replay, load *workload.Workload, m *meter) (sim *replay.Sim, wallMs float64, err error) {
-	budget := silentSteps
-	if m.on {
-		budget = visibleSteps
-	}
 	start := time.Now()
 	sim = replay.New(cfg, load, replay.Options{Plain: o.engineImpl == "plain"})
-	status := replay.Running
-	for status == replay.Running {
-		status = sim.Step(budget)
-		done, total := sim.Progress()
-		m.update("Simulating", done, total)
+	var progress func(done, total int64)
+	if m.on {
+		progress = func(done, total int64) { m.update("Simulating", done, total) }
+	}
+	status, err := drive.Run(context.Background(), sim, progress)
+	if err != nil {
+		return nil, 0, err
 	}
 	wallMs = float64(time.Since(start).Nanoseconds()) / 1e6
 	switch status {

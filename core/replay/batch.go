@@ -160,23 +160,24 @@ func (l *laneLog) trim(keep int64) {
 }
 
 // order sorts the merged timestamps, which lie between fromMs and lastMs: into
-// about as many buckets as there are values, then by insertion.
+// two buckets a value, so that few share one, then by insertion.
 func (led *ledger) order(fromMs, lastMs float64) []float64 {
 	in := led.merged
 	n := len(in)
 	if slices.IsSorted(in) {
 		return in
 	}
-	scale := float64(n-1) / (lastMs - fromMs)
+	buckets := 2 * n
+	scale := float64(buckets-1) / (lastMs - fromMs)
 	if !(scale > 0) || math.IsInf(scale, 1) {
 		slices.Sort(in)
 		return in
 	}
 	if cap(led.sorted) < n {
 		led.sorted = make([]float64, n+n/4)
-		led.starts = make([]int32, n+n/4+1)
+		led.starts = make([]int32, 2*len(led.sorted))
 	}
-	out, starts := led.sorted[:n], led.starts[:n]
+	out, starts := led.sorted[:n], led.starts[:buckets]
 	clear(starts)
 	for _, t := range in {
 		starts[int((t-fromMs)*scale)]++

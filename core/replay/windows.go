@@ -39,7 +39,7 @@ type lane struct {
 // than a quarter of that. (With few workers a pass has many tokens.)
 const (
 	lanePasses   = 1 << 11
-	windowPasses = 1 << 15
+	windowPasses = 1 << 13
 )
 
 func newWindows(fast []*stretch.Worker, model timing.Model) *windows {

@@ -54,7 +54,8 @@ func naiveDist(samples []float64) Dist {
 		a, one := 0.001, 1.0
 		gamma := (one + a) / (one - a)
 		inv := 1 / fmath.Log1p(2*a/(one-a))
-		return fmath.Exp(naiveKey(x)*(1/inv)) * (2 / (1 + gamma))
+		k := naiveKey(x)
+		return libmExp(int64(k), fmath.Exp(k*(1/inv))) * (2 / (1 + gamma))
 	}
 	d.Median, d.P75, d.P90, d.P95, d.P99 = at(50), at(75), at(90), at(95), at(99)
 	return d

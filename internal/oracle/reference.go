@@ -117,6 +117,7 @@ func (r *Reference) Ask(dir string, c *gen.ReplayCase, timeout time.Duration) (A
 func (r *Reference) read(into any) error {
 	line, err := r.out.ReadBytes('\n')
 	if err != nil {
+		r.Close() // its error stream is whole only then
 		return fmt.Errorf("the reference's process ended: %w (%s)", err, r.log.last())
 	}
 	if err := json.Unmarshal(line, into); err != nil {
