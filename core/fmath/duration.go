@@ -16,7 +16,7 @@ type Duration struct {
 }
 
 // MaxDuration is the longest Duration, just under 2^64 s.
-var MaxDuration = Duration{math.MaxUint64, nanosPerSec - 1}
+func MaxDuration() Duration { return Duration{math.MaxUint64, nanosPerSec - 1} }
 
 // MaxModeledMs is the first duration in ms that no Duration holds. The
 // reference aborts there; ModeledMs saturates.
@@ -30,7 +30,7 @@ func RoundSeconds(seconds float64) Duration {
 		return Duration{} // under half a nanosecond
 	}
 	if seconds >= 0x1p64 {
-		return MaxDuration
+		return MaxDuration()
 	}
 	b := math.Float64bits(seconds)
 	mant := b&mantMask | 1<<mantBits

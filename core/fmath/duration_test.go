@@ -13,7 +13,7 @@ func refRoundSeconds(seconds float64) Duration {
 		return Duration{}
 	}
 	if seconds >= 0x1p64 {
-		return MaxDuration
+		return MaxDuration()
 	}
 	r := new(big.Rat).SetFloat64(seconds)
 	r.Mul(r, big.NewRat(nanosPerSec, 1))
@@ -52,7 +52,7 @@ func TestRoundSeconds(t *testing.T) {
 		want Duration
 	}{
 		{0, Duration{}}, {-1, Duration{}}, {math.NaN(), Duration{}}, {math.Inf(-1), Duration{}},
-		{math.Inf(1), MaxDuration}, {0x1p64, MaxDuration}, {0x1.fffffffffffffp63, Duration{Secs: 0xfffffffffffff800}},
+		{math.Inf(1), MaxDuration()}, {0x1p64, MaxDuration()}, {0x1.fffffffffffffp63, Duration{Secs: 0xfffffffffffff800}},
 		{0x1p-31, Duration{}}, {0.5e-9, Duration{Nanos: 1}}, {math.Nextafter(0.5e-9, 0), Duration{}}, {5e-324, Duration{}},
 		{0x1p-10, Duration{Nanos: 976562}}, {0x3p-10, Duration{Nanos: 2929688}}, // ties at .5
 		{0x1.fffffffffffffp-1, Duration{Secs: 1}}, {1, Duration{Secs: 1}}, {0x1.fffffffffffffp52, Duration{Secs: 1<<53 - 1}},

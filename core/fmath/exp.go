@@ -62,7 +62,7 @@ func expNear(x float64) (hi, lo float64, k int) {
 	rh, rl := twoSum(x-float64(n*ln2x128A), -float64(n*ln2x128B))
 	rl -= float64(n * ln2x128C)
 	i := int(n)
-	cell := &expTable[i&(1<<expBits-1)]
+	cell := expTable[i&(1<<expBits-1)]
 
 	// e^r - 1 = rh + q.
 	p := 1.0 / 5040

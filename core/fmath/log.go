@@ -73,7 +73,7 @@ func logSum(s, t float64) float64 {
 
 // reduceLog writes s > 0 as z*2^exp with z in [0.6875, 1.375) and finds the
 // cell of z.
-func reduceLog(s float64) (z float64, exp int, cell *logCell) {
+func reduceLog(s float64) (z float64, exp int, cell logCell) {
 	if s < minNormal {
 		s *= tinyFactor
 		exp = -mantBits
@@ -82,12 +82,12 @@ func reduceLog(s float64) (z float64, exp int, cell *logCell) {
 	off := bits - logOffset
 	shift := int64(off) >> mantBits
 	z = math.Float64frombits(bits - uint64(shift)<<mantBits)
-	return z, exp + int(shift), &logTable[off>>(mantBits-logBits)&(1<<logBits-1)]
+	return z, exp + int(shift), logTable[off>>(mantBits-logBits)&(1<<logBits-1)]
 }
 
 // logNear is ln((z+t)*2^exp) as an unevaluated sum with relative error below
 // 2^-64 (measured: 2^-66.9). z is in [0.6875, 1.375).
-func logNear(z, t float64, exp int, cell *logCell) (hi, lo float64) {
+func logNear(z, t float64, exp int, cell logCell) (hi, lo float64) {
 	// r = (z+t)*inv - 1, |r| < 2^-6.9. Both partial products are exact, and
 	// so is the subtraction of 1.
 	zh := math.Float64frombits(math.Float64bits(z) &^ lowHalf)
