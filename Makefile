@@ -33,9 +33,9 @@ build: ## build the programs into bin/
 test: ## vet, then run every test; the core also with its invariants checked
 	$(GO) vet ./...
 	( status=0; \
-	  $(GO) test -json ./... || status=$$?; \
+	  $(GO) test -count=1 -json ./... || status=$$?; \
 	  if grep -rqsE '^//go:build .*\<invariants\>' core; then \
-	    $(GO) test -json -tags invariants ./core/... || status=$$?; \
+	    $(GO) test -count=1 -json -tags invariants ./core/... || status=$$?; \
 	  fi; \
 	  exit $$status ) | $(GO) run ./internal/tidy/cmd/tally
 

@@ -181,6 +181,16 @@ func TestOtherWarnings(t *testing.T) {
 	}
 }
 
+func TestRejectedWarning(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one+`{"timestamp":9,"input_length":500,"output_length":10,"hash_ids":[3]}`+"\n")
+	got := invoke(t, dir, "t.jsonl", "--extra-engine-args", `{"block_size":16,"num_gpu_blocks":16}`)
+	want := "replay: warning: 1 of 2 requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks\n"
+	if got.status != 0 || got.stderr != want {
+		t.Errorf("got  %swant %s", got.stderr, want)
+	}
+}
+
 // A failed run leaves an older report as it was.
 func TestOlderReportSurvives(t *testing.T) {
 	dir := t.TempDir()

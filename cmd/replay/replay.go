@@ -47,7 +47,7 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 		return err
 	}
 	r := &report.Report{Summary: sim.Summary(), WallMs: wallMs}
-	warn(o, load, sim.Unservable(), stderr)
+	warn(o, load, sim.Unservable(), r.RejectedRequests, stderr)
 	if err := files.write(r, sim, load, cfg); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 const maxNamed = 5
 
 // warn tells of what the results do not show: one line per matter.
-func warn(o *options, load *workload.Workload, unservable []int32, stderr io.Writer) {
+func warn(o *options, load *workload.Workload, unservable []int32, rejected int64, stderr io.Writer) {
 	if o.given("replay-concurrency") && o.given("arrival-speedup-ratio") {
 		say(stderr, "warning: --arrival-speedup-ratio has no effect with --replay-concurrency")
 	}
@@ -24,6 +24,9 @@ func warn(o *options, load *workload.Workload, unservable []int32, stderr io.Wri
 			text += fmt.Sprintf("; %d fits every row", size)
 		}
 		say(stderr, "%s", text)
+	}
+	if rejected > 0 {
+		say(stderr, "warning: %d of %d requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks", rejected, len(load.Turns))
 	}
 	if n := len(unservable); n > 0 {
 		say(stderr, "warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable))
