@@ -150,6 +150,7 @@ func TestRefused(t *testing.T) {
 		{and(`"session_id":3`), WrongType, SessionID, "3"},
 		{and(`"session_id":"\ud800"`), LoneSurrogate, SessionID, `\ud800`},
 		{and(`"session_id":"a\udc00\ud800"`), LoneSurrogate, SessionID, `\udc00`},
+		{and(`"session_id":"\udc00\udc00"`), LoneSurrogate, SessionID, `\udc00`},
 		{and(`"session_id":"\ud800\u0041"`), LoneSurrogate, SessionID, `\ud800`},
 		{and(`"session_id":"a` + "\t" + `b"`), ControlByte, SessionID, "\t"},
 		{and(`"session_id":"` + "\xff" + `"`), BadUTF8, SessionID, "\xff"},
@@ -256,6 +257,18 @@ func TestKeyOrder(t *testing.T) {
 		}
 		line := "{" + strings.Join(order, ",") + "}"
 		if f := p.Line([]byte(line), &row); f.Code != OK || row.String() != `in 100 out 2 ids [1] ts 7 ses "s"` {
+			t.Fatalf("%s: %s, fault %v", line, row.String(), f)
+		}
+	}
+}
+
+// Keys spelled like the row before, up to the space before the value.
+func TestSpelling(t *testing.T) {
+	var p Parser
+	var row Row
+	for _, gap := range []string{"", " ", "", "\t", " ", "  ", " ", strings.Repeat(" ", 40), " "} {
+		line := strings.ReplaceAll(good, ":", ":"+gap)
+		if f := p.Line([]byte(line), &row); f.Code != OK || row.String() != "in 100 out 2 ids [1 2] ts 0" {
 			t.Fatalf("%s: %s, fault %v", line, row.String(), f)
 		}
 	}
