@@ -15,6 +15,11 @@ const (
 	ln2x128B = 0x1.1cf79abc8p-43
 	ln2x128C = 0x1.e3b39803f2f6bp-79
 
+	// expErr bounds the relative error of expNear. The largest part is the
+	// rounding of r²/2 and of the sums it enters, 2^-53 r²/2 each, with
+	// |r| <= 2^-8.5.
+	expErr = 0x1p-66
+
 	expOverflow  = 709.7827128933841 // above: +Inf
 	expUnderflow = -745.2            // below: 0
 )
@@ -37,7 +42,7 @@ func Exp(x float64) float64 {
 	}
 	hi, lo, k := expNear(x)
 	if k > -1000 {
-		if v, ok := settled(hi, lo); ok {
+		if v, ok := settled(hi, lo, expErr); ok {
 			return scale(v, k)
 		}
 	}
@@ -45,7 +50,14 @@ func Exp(x float64) float64 {
 	return w.round(k)
 }
 
-// scale returns v*2^k for v around 1 and k in (-1000, 1024].
+// ExpSum is e^x as an unevaluated sum: hi is near e^x and hi+lo has a relative
+// error below 2^-66. |x| must be at most 600.
+func ExpSum(x float64) (hi, lo float64) {
+	hi, lo, k := expNear(x)
+	return scale(hi, k), scale(lo, k)
+}
+
+// scale returns v*2^k for |v| < 2 and k in (-1000, 1024].
 func scale(v float64, k int) float64 {
 	if k > 1000 {
 		v *= 0x1p100
@@ -54,7 +66,7 @@ func scale(v float64, k int) float64 {
 	return v * math.Float64frombits(uint64(1023+k)<<mantBits)
 }
 
-// expNear is e^x = (hi+lo)*2^k with relative error below 2^-64 (measured:
+// expNear is e^x = (hi+lo)*2^k with relative error below expErr (measured:
 // 2^-69) and hi within a factor of 1.01 of [1, 2).
 func expNear(x float64) (hi, lo float64, k int) {
 	// x = n*ln2/128 + r with |r| <= ln2/256; r is rh+rl.

@@ -51,10 +51,10 @@ func twoProd(a, b float64) (p, e float64) {
 	return p, e + float64(al*bl)
 }
 
-// settled rounds the value hi+lo, known to relative accuracy 2^-64, to one
+// settled rounds the value hi+lo, known to the relative accuracy err, to one
 // float64; ok is false when the uncertainty spans a rounding boundary.
-func settled(hi, lo float64) (v float64, ok bool) {
-	slack := float64(math.Abs(hi) * 0x1p-64)
+func settled(hi, lo, err float64) (v float64, ok bool) {
+	slack := float64(math.Abs(hi) * err)
 	v = hi + (lo - slack)
 	return v, v == hi+(lo+slack)
 }

@@ -7,9 +7,9 @@ import (
 
 // wide is an unsigned fixed-point number, little-endian limbs, with one limb
 // before the point and 192 bits after it. It carries the second step of Exp
-// and Log, taken when the first step's 2^-64 does not decide the rounding
-// (about once in a thousand calls). No float64 needs more than about 120 bits
-// to be decided, so the second step needs no test of its own.
+// and Log, taken when the first does not decide the rounding (once in a few
+// thousand calls). It is good to 2^-170, and no float64 needs more than about
+// 120 bits to be decided, so the second step needs no test of its own.
 type wide [4]uint64
 
 // wideOne is 1.
@@ -160,10 +160,16 @@ func expWide(y wide, negative bool) (w wide, k int) {
 		n++
 		k = int(n)
 	}
-	// Taylor from the inside out: 1 + r(1 + r/2(1 + r/3(…))), r < ln 2.
+	// e^r = (e^(r/2^16))^(2^16), r < ln 2; Taylor from the inside out:
+	// 1 + s(1 + s/2(1 + s/3(…))). Each squaring doubles the error of 2^-191.
+	const halvings = 16
+	s := r.shl(-halvings)
 	w = wideOne
-	for i := uint64(44); i > 0; i-- {
-		w = wideOne.add(r.mul(w).quo(i))
+	for i := uint64(11); i > 0; i-- {
+		w = wideOne.add(s.mul(w).quo(i))
+	}
+	for range halvings {
+		w = w.mul(w)
 	}
 	return w, k
 }

@@ -72,7 +72,7 @@ func sameDist(a, b Dist) bool {
 // TestAddEqualsNaive compares both loops with the reference in every field.
 func TestAddEqualsNaive(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	for round := range 300 {
+	for round := range 150 {
 		var quick, plain, mixed Gaps
 		var want naive
 		for phase := range 1 + rng.Intn(3) {
@@ -262,6 +262,27 @@ func TestCells(t *testing.T) {
 			if want := s.key(1000 / x); int64(c.rateKeys[part]) != want {
 				t.Fatalf("rate of gap %x counts under key %d, want %d", x, c.rateKeys[part], want)
 			}
+		}
+	}
+}
+
+// TestLast compares the border of every key that a gap can have with a search
+// by keys.
+func TestLast(t *testing.T) {
+	s := newSketchScale()
+	step := int64(1)
+	if testing.Short() {
+		step = 17
+	}
+	for k := int64(-20_000); k < 40_000; k += step {
+		got := s.last(k)
+		if s.key(got) > k || s.key(math.Nextafter(got, math.Inf(1))) <= k {
+			t.Fatalf("last of key %d is %x, want %x", k, got, s.search(got, k))
+		}
+	}
+	for k := int64(-346_000); k < 354_000; k += 997 {
+		if got := s.last(k); s.key(got) > k || s.key(math.Nextafter(got, math.Inf(1))) <= k {
+			t.Fatalf("last of key %d is %x, want %x", k, got, s.search(got, k))
 		}
 	}
 }

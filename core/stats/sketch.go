@@ -87,7 +87,34 @@ func libmExp(key int64, e float64) float64 {
 
 // last is the largest v whose key is at most k.
 func (s sketchScale) last(k int64) float64 {
-	v := fmath.Exp(float64(k) * (1 / s.perLn)) // within a few units of the last place
+	// The largest logarithm that leads to such a key, and half the way to the
+	// next float64: the border lies at e^(log+half).
+	limit := float64(k)
+	log := limit / s.perLn
+	for float64(log*s.perLn) > limit {
+		log = math.Nextafter(log, math.Inf(-1))
+	}
+	next := math.Nextafter(log, math.Inf(1))
+	for float64(next*s.perLn) <= limit {
+		log, next = next, math.Nextafter(next, math.Inf(1))
+	}
+	if math.Abs(log) < 600 {
+		hi, lo := fmath.ExpSum(log)
+		lo += float64(hi * ((next - log) / 2))
+		v := hi + lo
+		rest := lo - (v - hi)
+		if math.Abs(rest) > float64(v*0x1p-62) {
+			if rest < 0 {
+				v = math.Nextafter(v, 0)
+			}
+			return v
+		}
+	}
+	return s.search(fmath.Exp(log), k)
+}
+
+// search is last from a close start.
+func (s sketchScale) search(v float64, k int64) float64 {
 	for s.key(v) > k {
 		v = math.Nextafter(v, 0)
 	}
