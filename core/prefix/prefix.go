@@ -6,6 +6,8 @@
 // a leaf stays a valid end of its path for ever.
 package prefix
 
+import "slices"
+
 // Seg is one compressed edge: ids[Off:Off+Len] below Parent.
 type Seg struct {
 	Parent int32 // 0: the root
@@ -39,8 +41,19 @@ func (t *Tree) Len() int { return len(t.segs) }
 // Seg returns segment s.
 func (t *Tree) Seg(s int32) Seg { return t.segs[s] }
 
+// Reserve makes room for as much again as there is, factor times over; it saves
+// copying, and changes nothing else.
+func (t *Tree) Reserve(factor float64) {
+	more := func(n int) int { return int(min(factor*float64(n), 1<<24)) }
+	t.ids = slices.Grow(t.ids, more(len(t.ids)))
+	t.segs = slices.Grow(t.segs, more(len(t.segs)))
+	for want := t.used + more(t.used); want*4 >= len(t.table)*3; {
+		t.grow()
+	}
+}
+
 // Insert adds a path and returns its leaf: the segment that holds the path's
-// last id (0 for an empty path). The path may end inside that segment; its
+// last id at that time (0 for an empty path). The path may end inside that segment; its
 // length is the caller's to remember. split, when not nil, is told of each
 // segment s whose front part became the new segment front.
 func (t *Tree) Insert(path []uint64, split func(s, front int32)) int32 {

@@ -39,8 +39,12 @@ func NewBuilder(traceBlockSize int) *Builder {
 }
 
 // Reserve makes room for about this many rows more, each a session of its own
-// as in most traces; it saves copying, and changes no result.
+// as in most traces and with as many new hash ids as those so far; it saves
+// copying, and changes no result.
 func (b *Builder) Reserve(rows int) {
+	if n := len(b.w.Turns); n > 0 {
+		b.w.Prompts.Reserve(float64(rows) / float64(n))
+	}
 	b.w.Turns = slices.Grow(b.w.Turns, rows)
 	b.w.Sessions = slices.Grow(b.w.Sessions, rows)
 }

@@ -50,6 +50,31 @@ func (p *casePlan) follower(rows []Row, from int, path []uint64) []uint64 {
 	return nil
 }
 
+// echo makes most rows repeat one of the first prompts and all rows say the
+// same: requests that run together fill blocks with equal content, behind
+// prompts and behind each other's replies. It has a stream of its own.
+func (p *casePlan) echo(r *Rand, rows []Row) {
+	song := make([]uint32, r.Between(1, 2*p.blockSize))
+	for k := range song {
+		song[k] = uint32(r.Intn(2))
+	}
+	first := r.Between(1, 3)
+	for i := range rows {
+		row := &rows[i]
+		if i >= first && r.Chance(0.7) {
+			model := &rows[r.Intn(first)]
+			row.HashIDs, row.InputLength, row.InputTokens = model.HashIDs, model.InputLength, model.InputTokens
+		}
+		output := min(max(row.output(), r.Between(0, 3*p.blockSize)), p.pool+1-row.input(p.traceSize))
+		output = max(output, 0)
+		row.OutputLength, row.OutputTokens = ptr(int64(output)), nil
+		row.OutputTokenIDs = make([]uint32, output)
+		for k := range row.OutputTokenIDs {
+			row.OutputTokenIDs[k] = song[k%len(song)]
+		}
+	}
+}
+
 // input is the row's prompt length in tokens under either name, or all of its
 // blocks when neither is given.
 func (row *Row) input(traceSize int) int {
