@@ -32,14 +32,18 @@ func (e *Engine) tooLong(h Handle) bool {
 
 // lookup finds the longest run of leading blocks of the request that are in
 // the pool. With vLLM a request that still wants a token must compute at least
-// one, so the hit ends before the block that holds its last token
-// (engine notes §4.6). The list is valid until the next lookup.
+// one, so the hit ends before the block that holds its last token, and with
+// speculation one block earlier still (engine notes §4.6, corrections §10). The list is valid until the next lookup.
 func (e *Engine) lookup(h Handle) []kv.Block {
 	r := &e.requests.slab[h]
 	blocks := r.tokens.Blocks()
 	limit := len(blocks)
 	if e.cfg.Backend != config.TRTLLM && e.remaining(r) > 0 {
 		limit = min(limit, max(r.len()-1, 0)/e.cfg.BlockSize)
+	}
+	drop := 0
+	if e.cfg.Backend == config.VLLM && e.cfg.MTP.Drafts > 0 && e.remaining(r) > 0 {
+		drop = 1
 	}
 	hits := e.pass.hits[:0]
 	for _, id := range blocks[:limit] {
@@ -49,6 +53,7 @@ func (e *Engine) lookup(h Handle) []kv.Block {
 		}
 		hits = append(hits, b)
 	}
+	hits = hits[:max(len(hits)-drop, 0)]
 	e.pass.hits = hits
 	return hits
 }

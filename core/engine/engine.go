@@ -48,6 +48,7 @@ type Engine struct {
 	waiting  queue
 	running  []Handle // in the order they were admitted
 
+	speculation   speculation
 	waveStep      int  // of the next pass
 	capacityBound bool // the last pass free to admit all left somebody waiting
 
@@ -75,6 +76,8 @@ func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
 		pool:     kv.New(cfg.NumGPUBlocks),
 		requests: newRequests(),
 		events:   events{emit: emit, tokenIDs: keep},
+
+		speculation: newSpeculation(cfg, workerID, dpRank),
 	}
 }
 

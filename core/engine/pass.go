@@ -14,6 +14,7 @@ type pass struct {
 
 	hits     []kv.Block // of the request being scheduled
 	ready    []Handle   // running requests that get a token
+	reserve  []kv.Block // for the tokens of this pass's bursts
 	rejected []Handle
 
 	outputs    []Output
