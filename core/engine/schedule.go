@@ -53,8 +53,10 @@ func (e *Engine) schedule(h Handle, hits []kv.Block) verdict {
 }
 
 // grow gives the request the blocks for target tokens, the hits first. While
-// the pool cannot, it preempts.
+// the pool cannot, it preempts; TensorRT-LLM never does, since it admits only
+// what can be completed.
 func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
+	p := &e.pass
 	r := &e.requests.slab[h]
 	fresh := e.blocksFor(target) - len(r.blocks) - len(hits)
 	if fresh == 0 && len(hits) == 0 {
@@ -67,10 +69,12 @@ func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
 			e.events.removed(e.pool.Evicted())
 			return scheduled
 		}
-		if len(e.running) == 0 {
+		if len(e.running) == 0 || e.cfg.Backend == config.TRTLLM {
 			return blocked
 		}
-		if e.preempt() == h {
+		victim := e.preempt()
+		p.batch.undo(victim)
+		if victim == h {
 			return currentPreempted
 		}
 	}
@@ -78,7 +82,7 @@ func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
 
 // preempt takes the last (LIFO) or first (FIFO) running request out of the
 // batch: it gives back its blocks, keeps what it has generated and waits at
-// the head of the queue. Work it had been given in this pass is undone.
+// the head of the queue.
 func (e *Engine) preempt() (victim Handle) {
 	p := &e.pass
 	i := 0
@@ -95,7 +99,6 @@ func (e *Engine) preempt() (victim Handle) {
 	r.computed = 0
 	r.status = preempted
 	e.waiting.pushFront(e.requests.slab, victim)
-	p.batch.undo(victim)
 	p.preempted = true
 	p.preemptions++
 
