@@ -143,7 +143,7 @@ func (b *books) record(worker int32, r stretch.Result, times []float64, again []
 		Turn: r.Turn, ArrivalMs: arrivalMs, FirstAdmitMs: nan, TerminalMs: nowMs,
 		FirstTokenMs: nan, SecondTokenMs: nan, LastTokenMs: nan,
 		InputLength: t.Input, RequestedOutput: t.Output, OutputLength: int32(len(times)),
-		ReusedTokens: r.Most, Worker: worker, Status: status(r.Fate),
+		ReusedTokens: r.Most, Worker: worker*int32(b.cfg.Engine.DPSize) + r.Rank, Status: status(r.Fate),
 		AdmissionStart: int32(len(b.admissions)), AdmissionCount: r.Admits,
 	}
 	if n := len(times); n > 0 {

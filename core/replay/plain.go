@@ -5,21 +5,24 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/group"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
-// plain drives the readable engine as a worker. A request's UUID is its turn's
-// ordinal counted from 1, as in the reference's canonical mode.
+// plain drives the readable engine as a worker: the ranks of one group, to
+// which turns go in turn. A request's UUID is its turn's ordinal counted from 1,
+// as in the reference's canonical mode.
 type plain struct {
-	e         *engine.Engine
+	g         *group.Group
 	load      *workload.Workload
 	numbers   *numbers
 	traceSize int
+	rank      int      // of the next turn
 	tokens    []uint32 // scratch: a prompt
 	ids       []uint64 // scratch: its hash ids
-	notes     []note   // by handle
-	ended     []int32
+	notes     [][]note // by rank, then by handle
+	ended     []int32  // handle*ranks + rank
 	effect    bool
 	committed int
 	passes    int64
@@ -34,7 +37,8 @@ type note struct {
 
 func newPlain(e config.Engine, w *workload.Workload, n *numbers, traceBlockSize, id int) *plain {
 	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
-	return &plain{e: engine.New(e, uint64(id)), load: w, numbers: n, traceSize: traceBlockSize}
+	g := group.New(e, uint64(id))
+	return &plain{g: g, load: w, numbers: n, traceSize: traceBlockSize, notes: make([][]note, g.Ranks())}
 }
 
 func (p *plain) Push(turn int32) {
@@ -44,13 +48,21 @@ func (p *plain) Push(turn int32) {
 	if t.Planned >= 0 {
 		q.OutputIDs = p.load.Planned[p.load.PlannedOff[t.Planned]:p.load.PlannedOff[t.Planned+1]]
 	}
-	h, _ := p.e.Submit(q) // the UUID is new and the output is not negative
-	for len(p.notes) <= int(h) {
-		p.notes = append(p.notes, note{})
+	rank := p.rank
+	p.rank = (rank + 1) % p.g.Ranks()
+	h, _ := p.g.Rank(rank).Submit(q) // the UUID is new and the output is not negative
+	for len(p.notes[rank]) <= int(h) {
+		p.notes[rank] = append(p.notes[rank], note{})
 	}
-	n := &p.notes[h]
-	n.result = stretch.Result{Turn: turn}
+	n := &p.notes[rank][h]
+	n.result = stretch.Result{Turn: turn, Rank: int32(rank)}
 	n.times, n.admits = n.times[:0], n.admits[:0]
+}
+
+// note is the note of an ended request.
+func (p *plain) note(id int32) *note {
+	ranks := int32(len(p.notes))
+	return &p.notes[id%ranks][id/ranks]
 }
 
 // prompt spells a turn's prompt: each trace hash id is TraceBlockSize times the
@@ -68,32 +80,54 @@ func (p *plain) prompt(t *workload.Turn) []uint32 {
 	return p.tokens
 }
 
-func (p *plain) Ready() bool        { return p.e.Ready() }
-func (p *plain) Running() int       { return p.e.RunningLen() }
-func (p *plain) Effect() bool       { return p.effect }
-func (p *plain) Pass() int64        { return p.passes }
-func (p *plain) Trim()              {}
-func (p *plain) Preemptions() int64 { return int64(p.e.Metrics().Preemptions) }
-func (p *plain) Free(id int32)      {}
-
+func (p *plain) Ready() bool               { return p.g.Ready() }
+func (p *plain) Effect() bool              { return p.effect }
 func (p *plain) CommittedPrefill() int     { return p.committed }
 func (p *plain) Ended() []int32            { return p.ended }
+func (p *plain) Free(id int32)             {}
+func (p *plain) Pass() int64               { return p.passes }
 func (p *plain) Log(first int64) []float64 { return nil }
+func (p *plain) Trim()                     {}
 
+// Glide never runs on: every pass is begun by itself.
 func (p *plain) Glide(endMs, untilMs float64, most int) (float64, int) { return endMs, 0 }
 
+func (p *plain) Running() int {
+	n := 0
+	for i := range p.notes {
+		n += p.g.Rank(i).RunningLen()
+	}
+	return n
+}
+
+func (p *plain) Preemptions() int64 {
+	n := 0
+	for i := range p.notes {
+		n += p.g.Rank(i).Metrics().Preemptions
+	}
+	return int64(n)
+}
+
 func (p *plain) Begin(nowMs float64) float64 {
-	endMs, ok := p.e.Begin(nowMs)
+	p.effect, p.committed, p.ended = false, 0, p.ended[:0]
+	endMs, ok := p.g.Begin(nowMs)
 	if !ok {
-		p.effect = false
 		return nowMs
 	}
 	p.passes++
-	p.e.Complete(endMs)
-	out := p.e.Out()
-	p.effect, p.committed, p.ended = out.Effect, out.Forward.PrefillTokens, p.ended[:0]
+	p.g.Complete(endMs)
+	p.effect = p.g.Effect()
+	for rank := range p.notes {
+		p.take(rank, p.g.Rank(rank).Out(), nowMs, endMs)
+	}
+	return endMs
+}
+
+// take notes what one rank said of a pass.
+func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
+	p.committed += out.Forward.PrefillTokens
 	for _, a := range out.Admissions {
-		n := &p.notes[a.Req]
+		n := &p.notes[rank][a.Req]
 		r := &n.result
 		if r.Admits == 0 {
 			r.AdmitMs, r.Reused = nowMs, int32(a.Reused)
@@ -103,7 +137,7 @@ func (p *plain) Begin(nowMs float64) float64 {
 		n.admits = append(n.admits, Admission{nowMs, int32(a.Reused)})
 	}
 	for _, o := range out.Outputs {
-		n := &p.notes[o.Req]
+		n := &p.notes[rank][o.Req]
 		if o.HasToken {
 			n.times = append(n.times, endMs)
 			n.result.Emitted++
@@ -112,26 +146,29 @@ func (p *plain) Begin(nowMs float64) float64 {
 			n.result.Fate = stretch.Rejected
 		}
 		if o.Completed {
-			p.ended = append(p.ended, int32(o.Req))
+			p.ended = append(p.ended, int32(o.Req)*int32(len(p.notes))+int32(rank))
 		}
 	}
-	return endMs
 }
 
+// FailHead ends the head of every rank's queue: nothing runs on any of them
+// and a pass had no effect.
 func (p *plain) FailHead() {
 	p.ended = p.ended[:0]
-	if h, _, ok := p.e.FailHead(); ok {
-		p.notes[h].result.Fate = stretch.Failed
-		p.ended = append(p.ended, int32(h))
+	for rank := range p.notes {
+		if h, _, ok := p.g.Rank(rank).FailHead(); ok {
+			p.notes[rank][h].result.Fate = stretch.Failed
+			p.ended = append(p.ended, int32(h)*int32(len(p.notes))+int32(rank))
+		}
 	}
 }
 
-func (p *plain) Result(id int32) stretch.Result { return p.notes[id].result }
+func (p *plain) Result(id int32) stretch.Result { return p.note(id).result }
 
-func (p *plain) Times(id int32, buf []float64) []float64 { return p.notes[id].times }
+func (p *plain) Times(id int32, buf []float64) []float64 { return p.note(id).times }
 
 func (p *plain) Readmission(id int32, i int) (atMs float64, reused int32) {
-	a := p.notes[id].admits[i]
+	a := p.note(id).admits[i]
 	return a.AtMs, a.Reused
 }
 

@@ -96,7 +96,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
-	plain := o.Plain || len(w.Planned) > 0 || cfg.Engine.BlockSize > stretch.MaxBlockSize
+	plain := o.Plain || len(w.Planned) > 0 || !stretch.Serves(cfg.Engine)
 	if plain {
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)

@@ -69,7 +69,7 @@ type Record struct {
 	RequestedOutput int32
 	OutputLength    int32
 	ReusedTokens    int32 // maximum over the admissions
-	Worker          int32
+	Worker          int32 // worker*DPSize + rank
 	Status          TerminalStatus
 	AdmissionStart  int32 // into Admissions
 	AdmissionCount  int32

@@ -5,6 +5,7 @@ import "slices"
 // Result is what is known of a request that ended.
 type Result struct {
 	Turn    int32
+	Rank    int32 // data-parallel rank within the worker
 	Fate    Fate
 	Emitted int32 // tokens
 	Admits  int32 // admissions

@@ -121,8 +121,15 @@ type Worker struct {
 	preemptions int64
 }
 
-// New returns an idle worker. e must be a checked aggregated vLLM engine with
-// BlockSize <= MaxBlockSize; pool is its own.
+// Serves reports whether this engine can stand for e: one vLLM or TensorRT-LLM
+// rank that serves whole requests, without speculation.
+func Serves(e config.Engine) bool {
+	return e.Backend != config.SGLang && e.Role == config.Aggregated && e.DPSize == 1 &&
+		e.MTP.Drafts == 0 && e.HostOffload.Blocks == 0 && e.BlockSize <= MaxBlockSize
+}
+
+// New returns an idle worker. e is checked and one that it Serves; pool is its
+// own.
 func New(e config.Engine, w *workload.Workload, pool *extent.Pool) *Worker {
 	model := timing.New(e)
 	return &Worker{
