@@ -248,14 +248,7 @@ func features(c *ReplayCase) map[string]bool {
 // follows reports whether some row's prompt, cut where a trace block ends, is
 // another row's prompt followed by at least one whole block it generated.
 func follows(rows []Row, size int) bool {
-	number := map[uint64]uint32{}
-	for i := range rows {
-		for _, id := range rows[i].HashIDs {
-			if _, ok := number[id]; !ok {
-				number[id] = uint32(len(number))
-			}
-		}
-	}
+	number := numbers(rows)
 	tokens := func(row *Row) []uint32 {
 		var list []uint32
 		for k := range row.input(size) {

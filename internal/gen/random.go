@@ -39,8 +39,8 @@ func Case(seed uint64) *ReplayCase {
 	p.sessions = r.Chance(0.4)
 	p.replies = r.Chance(0.3)
 	c.Rows = p.trace()
-	if echo := NewRand(^seed); p.room != roomy && echo.Chance(0.08) {
-		p.echo(echo, c.Rows)
+	if echo := NewRand(^seed); echo.Chance(0.1) {
+		p.echo(echo, c)
 	}
 	if r.Chance(0.03) {
 		p.spoil(c)

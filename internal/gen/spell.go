@@ -4,17 +4,9 @@ import "slices"
 
 // spell gives some rows planned output ids that continue their own prompt the
 // way another row's prompt goes on, so blocks a request generated can be hit
-// by a later prompt. A hash id's tokens are its number in order of first
-// appearance in the file (replay notes §3.1).
+// by a later prompt.
 func (p *casePlan) spell(rows []Row) {
-	number := map[uint64]uint32{}
-	for i := range rows {
-		for _, id := range rows[i].HashIDs {
-			if _, ok := number[id]; !ok {
-				number[id] = uint32(len(number))
-			}
-		}
-	}
+	number := numbers(rows)
 	for i := range rows {
 		row := &rows[i]
 		input, output := row.input(p.traceSize), row.output()
@@ -50,29 +42,70 @@ func (p *casePlan) follower(rows []Row, from int, path []uint64) []uint64 {
 	return nil
 }
 
-// echo makes most rows repeat one of the first prompts and all rows say the
-// same: requests that run together fill blocks with equal content, behind
-// prompts and behind each other's replies. It has a stream of its own.
-func (p *casePlan) echo(r *Rand, rows []Row) {
-	song := make([]uint32, r.Between(1, 2*p.blockSize))
-	for k := range song {
-		song[k] = uint32(r.Intn(2))
+// echo makes every prompt a beginning of one song and every reply its
+// continuation: requests that run together fill blocks with equal content,
+// behind prompts and behind each other's replies, and hit blocks of which one
+// copy is idle and another is not. The pool is tiny, because that takes
+// preemptions. It has a stream of its own.
+func (p *casePlan) echo(r *Rand, c *ReplayCase) {
+	p.blockSize = r.Between(2, 3)
+	blocks := r.Between(4, 9)
+	p.pool = blocks * p.blockSize
+	e := c.Engine()
+	e["block_size"], e["num_gpu_blocks"] = p.blockSize, blocks
+	for _, key := range []string{"enable_prefix_caching", "max_num_seqs", "max_model_len"} {
+		delete(e, key)
 	}
-	first := r.Between(1, 3)
-	for i := range rows {
-		row := &rows[i]
-		if i >= first && r.Chance(0.7) {
-			model := &rows[r.Intn(first)]
-			row.HashIDs, row.InputLength, row.InputTokens = model.HashIDs, model.InputLength, model.InputTokens
+	delete(c.Kwargs, "num_workers")
+	p.traceSize = pick(r, 1, 1, 1, 2, 3)
+	c.Kwargs["trace_block_size"] = p.traceSize
+	c.Rows = c.Rows[:min(len(c.Rows), r.Between(2, 8))]
+	song := make([]uint64, (2*p.pool+4*p.blockSize)/p.traceSize+1)
+	for i := range song {
+		song[i] = uint64(r.Intn(3))
+	}
+	clock := 0.0
+	for i := range c.Rows {
+		c.Rows[i] = Row{Timestamp: ptr(clock)}
+		row := &c.Rows[i]
+		if r.Chance(0.5) {
+			clock += float64(r.Between(0, 25))
 		}
-		output := min(max(row.output(), r.Between(0, 3*p.blockSize)), p.pool+1-row.input(p.traceSize))
-		output = max(output, 0)
-		row.OutputLength, row.OutputTokens = ptr(int64(output)), nil
-		row.OutputTokenIDs = make([]uint32, output)
+		input := r.Between(1, p.pool*3/4)
+		row.HashIDs = slices.Clone(song[:(input+p.traceSize-1)/p.traceSize])
+		if r.Chance(0.15) {
+			row.HashIDs[len(row.HashIDs)-1] = 9
+		}
+		row.InputLength = ptr(int64(input))
+		row.OutputLength = ptr(int64(r.Between(0, min(p.pool+1-input, 3*p.blockSize+2))))
+	}
+	number := numbers(c.Rows)
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		row.OutputTokenIDs = make([]uint32, row.output())
 		for k := range row.OutputTokenIDs {
-			row.OutputTokenIDs[k] = song[k%len(song)]
+			id := song[(row.input(p.traceSize)+k)/p.traceSize]
+			if n, ok := number[id]; ok {
+				row.OutputTokenIDs[k] = n
+			} else {
+				row.OutputTokenIDs[k] = uint32(len(number)) + uint32(id)
+			}
 		}
 	}
+}
+
+// numbers are the tokens behind the hash ids of a trace: their order of first
+// appearance (replay notes §3.1).
+func numbers(rows []Row) map[uint64]uint32 {
+	number := map[uint64]uint32{}
+	for i := range rows {
+		for _, id := range rows[i].HashIDs {
+			if _, ok := number[id]; !ok {
+				number[id] = uint32(len(number))
+			}
+		}
+	}
+	return number
 }
 
 // input is the row's prompt length in tokens under either name, or all of its
