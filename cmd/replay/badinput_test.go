@@ -89,7 +89,7 @@ var badInputs = []badInput{
 	{"engine field misspelt", one, `--extra-engine-args {"engine":{"num_gpu_block":5}}`, 1, `--extra-engine-args:1:12: unknown field "engine.num_gpu_block"; did you mean num_gpu_blocks?`},
 	{"engine field twice", one, `--extra-engine-args {"block_size":16,"block_size":16}`, 1, `--extra-engine-args:1:18: field "block_size" appears twice; once is accepted`},
 	{"engine field of another type", one, `--extra-engine-args {"engine":{"speedup_ratio":"2"}}`, 1, `--extra-engine-args:1:28: engine.speedup_ratio is the text "2"; a finite number of at least 0 is accepted`},
-	{"engine not built", one, `--extra-engine-args {"engine":{"backend":"sglang"}}`, 1, `--extra-engine-args:1:22: engine.backend is the text "sglang", but backend sglang is not built yet; "vllm" is accepted`},
+	{"engine not built", one, `--extra-engine-args {"engine":{"backend":"sglang"}}`, 1, `--extra-engine-args:1:22: engine.backend is the text "sglang", but backend sglang is not built yet; "vllm" or "trtllm" is accepted`},
 	{"engine empty", one, "--extra-engine-args=", 1, "--extra-engine-args is empty; JSON or the path of a JSON file is accepted"},
 
 	{"report below a file", one, "--report-json t.jsonl/r.json", 1, "--report-json: cannot write t.jsonl/r.json: not a directory"},

@@ -14,18 +14,19 @@ import (
 // which turns go in turn. A request's UUID is its turn's ordinal counted from 1,
 // as in the reference's canonical mode.
 type plain struct {
-	g         *group.Group
-	load      *workload.Workload
-	numbers   *numbers
-	traceSize int
-	rank      int      // of the next turn
-	tokens    []uint32 // scratch: a prompt
-	ids       []uint64 // scratch: its hash ids
-	notes     [][]note // by rank, then by handle
-	ended     []int32  // handle*ranks + rank
-	effect    bool
-	committed int
-	passes    int64
+	g          *group.Group
+	load       *workload.Workload
+	numbers    *numbers
+	traceSize  int
+	speculates bool     // and a request that cannot be served is to fail
+	rank       int      // of the next turn
+	tokens     []uint32 // scratch: a prompt
+	ids        []uint64 // scratch: its hash ids
+	notes      [][]note // by rank, then by handle
+	ended      []int32  // handle*ranks + rank
+	effect     bool
+	committed  int
+	passes     int64
 }
 
 // note is what is known of a request inside the engine.
@@ -35,10 +36,11 @@ type note struct {
 	admits []Admission
 }
 
-func newPlain(e config.Engine, w *workload.Workload, n *numbers, traceBlockSize, id int) *plain {
+func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int) *plain {
+	e := cfg.Engine
 	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
 	g := group.New(e, uint64(id))
-	return &plain{g: g, load: w, numbers: n, traceSize: traceBlockSize, notes: make([][]note, g.Ranks())}
+	return &plain{g: g, load: w, numbers: n, traceSize: cfg.TraceBlockSize, speculates: e.MTP.Drafts > 0 && !cfg.Parity, notes: make([][]note, g.Ranks())}
 }
 
 func (p *plain) Push(turn int32) {
@@ -149,6 +151,12 @@ func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
 			p.ended = append(p.ended, int32(o.Req)*int32(len(p.notes))+int32(rank))
 		}
 	}
+	// If a pass that gave nobody anything preempted all that ran, the last had
+	// the whole pool and could not go on. Under the reference one that
+	// speculates comes back and is preempted again for ever (corrections §4).
+	if p.speculates && len(out.Pressure) > 0 && len(out.Outputs) == 0 && p.g.Rank(rank).RunningLen() == 0 {
+		p.failHead(rank)
+	}
 }
 
 // FailHead ends the head of every rank's queue: nothing runs on any of them
@@ -156,10 +164,14 @@ func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
 func (p *plain) FailHead() {
 	p.ended = p.ended[:0]
 	for rank := range p.notes {
-		if h, _, ok := p.g.Rank(rank).FailHead(); ok {
-			p.notes[rank][h].result.Fate = stretch.Failed
-			p.ended = append(p.ended, int32(h)*int32(len(p.notes))+int32(rank))
-		}
+		p.failHead(rank)
+	}
+}
+
+func (p *plain) failHead(rank int) {
+	if h, _, ok := p.g.Rank(rank).FailHead(); ok {
+		p.notes[rank][h].result.Fate = stretch.Failed
+		p.ended = append(p.ended, int32(h)*int32(len(p.notes))+int32(rank))
 	}
 }
 

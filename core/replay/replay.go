@@ -71,13 +71,16 @@ type Sim struct {
 	ledger   ledger
 	numbers  *numbers // plain engines: hash ids as tokens
 
-	capMs  float64 // no timestamp after it is entered
-	busy   []flight
-	due    []int32 // idle workers to drive at nowMs
-	isDue  []bool
-	rr     int
-	status Status
-	fault  Fault
+	capMs   float64 // no timestamp after it is entered
+	busy    []flight
+	due     []int32 // idle workers to drive at nowMs
+	isDue   []bool
+	driven  int // of due: those driven already, while driving
+	driving bool
+	begun   int64 // passes begun by drive
+	rr      int
+	status  Status
+	fault   Fault
 }
 
 // flight is a pass under way.
@@ -104,7 +107,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	fast := make([]*stretch.Worker, 0, cfg.NumWorkers)
 	for i := range cfg.NumWorkers {
 		if plain {
-			s.workers = append(s.workers, newPlain(cfg.Engine, w, s.numbers, cfg.TraceBlockSize, i))
+			s.workers = append(s.workers, newPlain(cfg, w, s.numbers, i))
 			continue
 		}
 		pool := extent.New(w.Prompts, cfg.Engine.NumGPUBlocks, cfg.Engine.BlockSize, cfg.TraceBlockSize)
@@ -150,7 +153,7 @@ func (s *Sim) Step(budget int) Status {
 			return Idle
 		}
 		if len(s.due) > 0 {
-			s.settle() // goes on where it waited for a session
+			budget -= s.settle() // goes on where it stopped
 			continue
 		}
 		if n := s.glide(budget); n > 0 {
@@ -172,8 +175,7 @@ func (s *Sim) Step(budget int) Status {
 			return Done
 		}
 		s.advance(t)
-		s.settle()
-		budget--
+		budget -= s.settle()
 	}
 	return Running
 }
@@ -194,39 +196,53 @@ func (s *Sim) advance(toMs float64) {
 }
 
 // settle does everything that happens at the current timestamp, or as much as
-// it can before a session is fed that begins now.
-func (s *Sim) settle() {
+// it can before a session is fed that begins now or a worker spins too long.
+// It returns how many events that were: the timestamp and the passes begun.
+func (s *Sim) settle() int {
+	before := s.begun
 	for {
-		for len(s.busy) > 0 && s.busy[0].endMs == s.books.nowMs {
-			w := s.busy[0].worker
-			s.popBusy()
-			s.complete(w)
-			s.wake(w)
+		if !s.driving {
+			s.receive()
+			if len(s.due) == 0 || s.arrivals.owed > 0 {
+				return 1 + int(s.begun-before)
+			}
+			slices.Sort(s.due)
+			s.driving = true
 		}
-		for {
-			turn, atMs, ok := s.arrivals.pop(s.books.nowMs)
-			if !ok {
-				break
+		for s.driven < len(s.due) {
+			w := s.due[s.driven]
+			if !s.drive(w) {
+				return 1 + int(s.begun-before)
 			}
-			s.books.arrive(turn, atMs)
-			w := int32(s.rr)
-			if s.rr++; s.rr == len(s.workers) {
-				s.rr = 0
-			}
-			s.workers[w].Push(turn)
-			if !s.inFlight(w) {
-				s.wake(w)
-			}
+			s.isDue[w] = false
+			s.driven++
 		}
-		if len(s.due) == 0 || s.arrivals.owed > 0 {
+		s.due, s.driven, s.driving = s.due[:0], 0, false
+	}
+}
+
+// receive completes the passes that end now, then lets arrive what is due.
+func (s *Sim) receive() {
+	for len(s.busy) > 0 && s.busy[0].endMs == s.books.nowMs {
+		w := s.busy[0].worker
+		s.popBusy()
+		s.complete(w)
+		s.wake(w)
+	}
+	for {
+		turn, atMs, ok := s.arrivals.pop(s.books.nowMs)
+		if !ok {
 			return
 		}
-		slices.Sort(s.due)
-		for _, w := range s.due {
-			s.isDue[w] = false
-			s.drive(w)
+		s.books.arrive(turn, atMs)
+		w := int32(s.rr)
+		if s.rr++; s.rr == len(s.workers) {
+			s.rr = 0
 		}
-		s.due = s.due[:0]
+		s.workers[w].Push(turn)
+		if !s.inFlight(w) {
+			s.wake(w)
+		}
 	}
 }
 
@@ -246,24 +262,33 @@ func (s *Sim) inFlight(w int32) bool {
 	return false
 }
 
+// spins is how many passes without duration drive runs in one go: under parity
+// there may be no end of them (corrections §4), and Step has to return.
+const spins = 1 << 10
+
 // drive runs an idle worker's passes at the current timestamp: those that take
-// no time, until one takes time or has no effect.
-func (s *Sim) drive(id int32) {
+// no time, until one takes time or has no effect. False: there may be more.
+func (s *Sim) drive(id int32) bool {
 	w := s.workers[id]
-	for w.Ready() {
+	for n := 0; w.Ready(); n++ {
+		if n == spins {
+			return false
+		}
+		s.begun++
 		endMs := w.Begin(s.books.nowMs)
 		if endMs > s.books.nowMs {
 			s.pushBusy(flight{endMs, id})
-			return
+			return true
 		}
 		if !w.Effect() {
 			if s.cfg.Parity || w.Running() > 0 {
-				return // parked until something arrives
+				return true // parked until something arrives
 			}
 			w.FailHead()
 		}
 		s.complete(id)
 	}
+	return true
 }
 
 // complete shows what a pass that ends now has done.

@@ -15,11 +15,25 @@ func (w *Worker) head() (int32, candidate) {
 		return e, candidate{id: ^e, input: int(r.input), emitted: int(r.emitted), limit: int(r.limit)}
 	}
 	t := &w.load.Turns[e]
-	limit := int(t.Output)
+	input, limit := int(t.Input), int(t.Output)
 	if w.maxLen > 0 {
-		limit = min(limit, max(w.maxLen-int(t.Input), 0))
+		limit = min(limit, max(w.maxLen-input, 0))
 	}
-	return e, candidate{input: int(t.Input), limit: limit}
+	if pool := w.blocks * w.blockSize; w.noEvict && input < pool {
+		limit = min(limit, pool-input)
+	}
+	return e, candidate{input: input, limit: limit}
+}
+
+// demand is how many blocks a candidate must be able to have, and how many
+// there are for it, before its prefix hits are counted (§4.3): its known
+// sequence, or with noEvict all it will ever need beside what is promised.
+func (w *Worker) demand(c candidate, length int) (need, room int) {
+	room = w.blocks - w.pool.Active()
+	if w.noEvict {
+		length, room = c.input+c.limit, max(room-w.promised, 0)
+	}
+	return (length + w.blockSize - 1) / w.blockSize, room
 }
 
 // admit is the waiting loop of engine notes §4.2: it admits from the head of
@@ -33,7 +47,7 @@ func (w *Worker) admit(nowMs float64) {
 	for len(w.run) < w.maxSeqs && w.wait.len() > 0 {
 		entry, c := w.head()
 		length := c.input + c.emitted
-		need := (length + w.blockSize - 1) / w.blockSize
+		need, room := w.demand(c, length)
 		tooLong := w.maxLen > 0 && c.input >= w.maxLen
 		if tooLong || (c.id == 0 && need > w.blocks) {
 			w.refuse(entry, c, Rejected)
@@ -41,7 +55,7 @@ func (w *Worker) admit(nowMs float64) {
 		}
 		id := c.id
 		hits, active := w.lookup(entry, c, length)
-		if need-active > w.blocks-w.pool.Active() {
+		if need-active > room {
 			w.stalled = true
 			return
 		}
@@ -60,6 +74,10 @@ func (w *Worker) admit(nowMs float64) {
 		if hits > 0 {
 			w.pool.Pin(r.prompt, &r.holder, int32(hits))
 			r.held = int32(hits)
+		}
+		if w.noEvict {
+			r.whole = int32(need)
+			w.promised += need - hits
 		}
 		w.commit(r, cached, n, (cached+n+w.blockSize-1)/w.blockSize-hits)
 		w.admitted(r, nowMs, int32(cached))
@@ -81,7 +99,7 @@ func (w *Worker) lookup(entry int32, c candidate, length int) (hits, active int)
 		return 0, 0
 	}
 	limit := length / w.blockSize
-	if c.emitted < c.limit {
+	if c.emitted < c.limit && !w.noEvict {
 		limit = (length - 1) / w.blockSize
 	}
 	h := w.pool.Lookup(w.promptOf(entry), int32(limit))

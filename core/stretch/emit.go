@@ -196,6 +196,7 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 				break
 			}
 			room -= grow
+			w.promised -= grow
 			w.pool.Take(grow)
 		}
 		if at++; at == len(buckets) {

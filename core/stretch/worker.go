@@ -34,6 +34,7 @@ type request struct {
 	limit   int32 // tokens it will emit: output bounded by the model length
 	emitted int32 // as of the last explicit pass; steady requests use base
 	held    int32 // blocks, likewise
+	whole   int32 // blocks it will have at its end, TensorRT-LLM only
 	known   int64 // computed tokens, likewise
 	work    int32 // tokens scheduled in pass sched
 	fresh   int32 // prompt tokens among them
@@ -93,6 +94,8 @@ type Worker struct {
 	caching   bool
 	chunked   bool
 	fifo      bool
+	noEvict   bool // TensorRT-LLM: admit only what can run to its end
+	promised  int  // noEvict: blocks that running requests will still open
 
 	reqs     []request
 	freeReq  int32
@@ -135,7 +138,7 @@ func New(e config.Engine, w *workload.Workload, pool *extent.Pool) *Worker {
 	return &Worker{
 		load: w, pool: pool, model: model, step: model.DecodeStep(), blockSize: e.BlockSize, blocks: e.NumGPUBlocks,
 		maxLen: e.MaxModelLen, maxSeqs: e.MaxNumSeqs, maxTokens: e.MaxNumBatchedTokens,
-		caching: e.EnablePrefixCaching, chunked: e.EnableChunkedPrefill, fifo: e.Preemption == config.FIFO,
+		caching: e.EnablePrefixCaching, chunked: e.EnableChunkedPrefill, fifo: e.Preemption == config.FIFO, noEvict: e.Backend == config.TRTLLM,
 		reqs: make([]request, 1, 8), spans: make([]span, 1, 8), agains: make([]readmit, 1, 2),
 		buckets: make([]int32, e.BlockSize), next: never, stalled: true,
 	}
@@ -197,6 +200,7 @@ func (w *Worker) scheduleRunning() {
 		} else {
 			if grow := w.buckets[w.pass%int64(w.blockSize)]; grow > 0 {
 				w.pool.Take(int(grow))
+				w.promised -= int(grow)
 			}
 			b.budget -= n
 		}
@@ -255,6 +259,9 @@ func (w *Worker) schedule(id int32) outcome {
 	}
 	need := (before+n+w.blockSize-1)/w.blockSize - int(r.held)
 	for need > w.pool.Free()+w.pool.Inactive() {
+		if w.noEvict {
+			return blocked
+		}
 		victim := w.run[len(w.run)-1]
 		if w.fifo {
 			victim = w.run[0]
@@ -274,6 +281,7 @@ func (w *Worker) commit(r *request, before, n, need int) {
 	if need > 0 {
 		w.pool.Take(need)
 		r.held += int32(need)
+		w.promised -= need
 	}
 	target := before + n
 	input := int(r.input)
@@ -323,6 +331,7 @@ func (w *Worker) preempt(id int32) {
 
 // release gives a request's blocks back; resume: it will come back for them.
 func (w *Worker) release(r *request, resume bool) {
+	w.promised -= int(r.whole - r.held)
 	if !w.caching {
 		w.pool.Discard(r.held)
 		return

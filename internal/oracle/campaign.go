@@ -17,6 +17,7 @@ type Runner func(dir string, c *gen.ReplayCase) Answer
 // Campaign compares a range of seeds.
 type Campaign struct {
 	Python      string // interpreter that has the reference
+	Family      string // of the cases, see gen.Families
 	Seed        uint64 // first seed
 	Cases       int
 	Jobs        int           // processes of the reference, each with a thread of ours
@@ -59,7 +60,10 @@ func (c *Campaign) Run() (Tally, error) {
 					if i >= int64(c.Cases) || stop.Load() {
 						return nil
 					}
-					kase := gen.Case(c.Seed + uint64(i))
+					kase, err := gen.FamilyCase(c.Seed+uint64(i), c.Family)
+					if err != nil {
+						return err
+					}
 					ref, ours, err := p.ask(kase)
 					if err != nil {
 						return fmt.Errorf("%s: %w", kase.Name, err)

@@ -21,7 +21,10 @@ func (c *Campaign) WriteCorpus(w io.Writer) (Tally, error) {
 	enc := json.NewEncoder(zip)
 	err = c.work(func(p *pair) error {
 		for i := range c.Cases {
-			kase := gen.Case(c.Seed + uint64(i))
+			kase, err := gen.FamilyCase(c.Seed+uint64(i), c.Family)
+			if err != nil {
+				return err
+			}
 			answer, err := p.askReference(kase)
 			if err != nil {
 				return err

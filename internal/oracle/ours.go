@@ -18,7 +18,7 @@ import (
 )
 
 // oursTimeout is how long one of our runs may take; the cases are tiny.
-const oursTimeout = 10 * time.Second
+const oursTimeout = 3 * time.Second
 
 // Ours answers a case with this project's own programs: the hosts' loaders,
 // the core, the hosts' writers.

@@ -11,20 +11,16 @@ import (
 //
 // Source: reference behaviour notes, engine §2.2.
 func (d *decoder) check() error {
+	if err := d.speculation(); err != nil {
+		return err
+	}
+	d.args.Engine.PrefillScheduleInterval = int(min(d.args.PrefillScheduleInterval, uint64(config.Unbounded)))
 	if fault := d.args.Engine.Check(); !fault.OK() {
 		return d.fault(fault)
 	}
 	e := d.args.Engine
-	if e.Backend != config.VLLM && d.args.PrefillScheduleInterval != 1 {
-		return d.only("engine.prefill_schedule_interval", "1 is accepted for backend "+backendWords[e.Backend])
-	}
 	if e.Backend != config.SGLang && d.args.PrefillDecodeInterval != 0 {
 		return d.only("engine.prefill_decode_interval", "0 is accepted for backend "+backendWords[e.Backend])
-	}
-	if rates, ok := d.at["engine.aic_nextn_accept_rates"]; ok && rates.kind != null {
-		if nextn, ok := d.at["engine.aic_nextn"]; !ok || nextn.kind == null {
-			return d.errorf(rates, "%s is given without aic_nextn; null is accepted then", rates.path)
-		}
 	}
 	if e.Backend == config.SGLang {
 		return d.checkSGLang()
@@ -90,6 +86,10 @@ func faultKey(f config.Field) string {
 		return "engine.timing_model.prefill_ms"
 	case config.FieldTimingDecodeMs:
 		return "engine.timing_model.decode_ms"
+	case config.FieldPrefillScheduleInterval:
+		return "engine.prefill_schedule_interval"
+	case config.FieldMTPDrafts:
+		return "engine.aic_nextn"
 	case config.FieldDPSize:
 		return "dp_size"
 	case config.FieldTensorParallelSize:
@@ -114,6 +114,10 @@ func (d *decoder) fault(f config.Fault) error {
 		return d.only(key, fmt.Sprintf("at most %d is accepted", limit(f.Field)))
 	case config.NeedsChunking:
 		return d.only(key, "true is accepted for backend sglang")
+	case config.NeedsVLLM:
+		return d.only(key, "1 is accepted for backend "+backendWords[d.args.Engine.Backend])
+	case config.Exclusive:
+		return d.only(key, "null is accepted with a decode_speedup_ratio other than 1")
 	case config.NeedsEvents:
 		return d.only(key, "true is accepted only together with emit_kv_events")
 	}
@@ -138,14 +142,12 @@ func limit(f config.Field) int64 {
 func (d *decoder) checkBuilt() error {
 	n := d.feature
 	switch e := d.args.Engine; {
-	case e.Backend != config.VLLM:
-		n = notBuilt{"backend " + backendWords[e.Backend], d.at["engine.backend"], `"vllm"`}
+	case e.Backend == config.SGLang:
+		n = notBuilt{"backend sglang", d.at["engine.backend"], `"vllm" or "trtllm"`}
 	case e.Role != config.Aggregated && d.at["engine.worker_type"].kind == boolean:
 		n = notBuilt{"disaggregated serving", d.at["engine.worker_type"], "false"}
 	case e.Role != config.Aggregated:
 		n = notBuilt{"disaggregated serving", d.at["engine.worker_type"], `"aggregated"`}
-	case e.DPSize != 1:
-		n = notBuilt{"attention data parallelism", d.at["dp_size"], "1"}
 	}
 	if n.feature == "" {
 		return nil

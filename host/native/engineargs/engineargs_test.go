@@ -55,7 +55,7 @@ func TestAgainstReference(t *testing.T) {
 			}
 		}
 	}
-	if equal < 150 || refused < 80 || strict < 14 {
+	if equal < 150 || refused < 80 || strict < 9 {
 		t.Errorf("%d equal, %d refused by both, %d refused by us: too few cases", equal, refused, strict)
 	}
 }
@@ -123,11 +123,8 @@ func TestSentences(t *testing.T) {
 func TestNotBuilt(t *testing.T) {
 	for _, c := range []struct{ key, asks, neutral string }{
 		{"engine.backend", `"sglang"`, `"vllm"`},
-		{"engine.backend", `"trtllm"`, `"vllm"`},
 		{"engine.worker_type", `"prefill"`, `"aggregated"`},
 		{"engine.worker_type", `"decode"`, `"aggregated"`},
-		{"dp_size", `2`, `1`},
-		{"engine.aic_nextn", `1`, `null`},
 		{"engine.native_host_offload", `{"num_host_blocks": 4}`, `null`},
 		{"engine.g3_offload", `{}`, `null`},
 		{"engine.state_cache", `{}`, `null`},
@@ -156,7 +153,6 @@ func TestNotBuilt(t *testing.T) {
 		{"aic_fmha_dtype", `"fp8"`, `null`},
 		{"aic_kv_cache_dtype", `"fp8"`, `null`},
 		{"aic_comm_dtype", `"fp8"`, `null`},
-		{"aic_nextn", `2`, `null`},
 	} {
 		text := func(v string) string {
 			if name, ok := strings.CutPrefix(c.key, "engine."); ok {

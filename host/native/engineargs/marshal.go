@@ -2,6 +2,7 @@ package engineargs
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/cliutil"
@@ -43,8 +44,9 @@ func (a Args) marshalEngine(w *writer) {
 	w.boolean("enable_chunked_prefill", e.EnableChunkedPrefill)
 	w.real("speedup_ratio", e.SpeedupRatio)
 	w.real("decode_speedup_ratio", e.DecodeSpeedupRatio)
-	w.null("aic_nextn")
-	w.null("aic_nextn_accept_rates")
+	drafts := uint64(e.MTP.Drafts)
+	w.optWhole("aic_nextn", OptUint{drafts > 0, drafts})
+	w.optText("aic_nextn_accept_rates", OptString{drafts > 0, spellRates(e.MTP)})
 	w.whole("aic_mtp_seed", a.MTPSeed)
 	w.text("worker_type", roleWords[e.Role])
 	w.text("preemption_mode", preemptionWords[e.Preemption])
@@ -169,4 +171,13 @@ func (w *writer) optText(name string, s OptString) {
 	} else {
 		w.null(name)
 	}
+}
+
+// spellRates writes the accept rates of the drafts as the reference does.
+func spellRates(m config.MTP) string {
+	var words []string
+	for _, p := range m.AcceptRates[:m.Drafts] {
+		words = append(words, strconv.FormatFloat(p, 'f', -1, 64))
+	}
+	return strings.Join(words, ",")
 }

@@ -2,10 +2,13 @@ package engineargs
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dryserve/dryserve/core/config"
 )
+
+const wantRates = "a list of chances from 0 to 1 separated by commas, such as \"0.85,0.3\","
 
 // positive refuses 0 where 0 has a meaning of its own in core/config.
 func positive(set setter) setter {
@@ -28,19 +31,47 @@ func (d *decoder) nextN(v value) error {
 	if v.kind == null {
 		return nil
 	}
-	if _, err := v.within(1, 5); err != nil {
-		return err
+	n, err := v.within(1, config.MaxDrafts)
+	d.args.Engine.MTP.Drafts = int(n)
+	return err
+}
+
+func (d *decoder) acceptRates(v value) error {
+	if v.kind == text {
+		d.rates = OptString{true, v.text}
+		return nil
 	}
-	d.later(v, "speculative decoding (MTP)", "null")
+	if v.kind != null {
+		return errUnaccepted
+	}
 	return nil
 }
 
-// acceptRates checks only the type: the text has a meaning beside aic_nextn
-// alone, and aic_nextn is refused.
-func (d *decoder) acceptRates(v value) error {
-	if v.kind != null && v.kind != text {
-		return errUnaccepted
+// speculation puts the accept rates together, which depend on the number of
+// drafts: blank ones are the default's, missing ones 0, surplus ones dropped.
+func (d *decoder) speculation() error {
+	m := &d.args.Engine.MTP
+	m.Seed = d.args.MTPSeed
+	if m.Drafts == 0 {
+		if d.rates.Set {
+			return d.only("engine.aic_nextn_accept_rates", "null is accepted without aic_nextn")
+		}
+		return nil
 	}
+	m.AcceptRates = config.DefaultAcceptRates()
+	if strings.TrimSpace(d.rates.V) != "" {
+		m.AcceptRates = [config.MaxDrafts]float64{}
+		for i, word := range strings.Split(d.rates.V, ",") {
+			p, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+			if err != nil || !(p >= 0 && p <= 1) {
+				return d.only("engine.aic_nextn_accept_rates", wantRates+" is accepted")
+			}
+			if i < m.Drafts {
+				m.AcceptRates[i] = p
+			}
+		}
+	}
+	clear(m.AcceptRates[m.Drafts:])
 	return nil
 }
 

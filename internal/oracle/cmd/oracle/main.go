@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/dryserve/dryserve/internal/gen"
 	"github.com/dryserve/dryserve/internal/oracle"
 )
 
@@ -19,6 +21,7 @@ func run() int {
 	c := oracle.Campaign{Log: os.Stdout, Ours: oracle.Ours}
 	venv := flag.String("venv", ".oracle", "virtual environment of the reference, unless ORACLE_PYTHON names an interpreter")
 	corpus := flag.String("corpus", "", "record the reference's answers in this file instead of comparing")
+	flag.StringVar(&c.Family, "family", "vllm", "kind of engine: "+strings.Join(gen.Families(), ", "))
 	flag.Uint64Var(&c.Seed, "seed", uint64(time.Now().Unix()), "first seed")
 	flag.IntVar(&c.Cases, "n", 1000, "number of cases")
 	flag.IntVar(&c.Jobs, "jobs", 2, "processes of the reference")
