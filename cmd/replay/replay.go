@@ -143,7 +143,7 @@ func sameFile(a, b string) bool {
 
 func (f *files) write(r *report.Report, sim *replay.Sim, load *workload.Workload, cfg config.Replay) error {
 	if f.jsonl != nil {
-		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load}
+		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize)}
 		// The reference names sessions where its workload driver runs.
 		if cfg.Concurrency > 0 || len(load.Sessions) != len(load.Turns) {
 			requests.SessionID = load.SessionID

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/report"
@@ -52,14 +53,14 @@ func Ours(dir string, c *gen.ReplayCase) (a Answer) {
 	if status != replay.Done {
 		return Answer{Outcome: DeadEnd, Error: fmt.Sprintf("dead end with %d in-flight requests", sim.Fault().InFlight)}
 	}
-	if a, err = spell(sim, load, cfg.Concurrency > 0, time.Since(begin)); err != nil {
+	if a, err = spell(sim, load, cfg, time.Since(begin)); err != nil {
 		return Answer{Outcome: Crash, Error: err.Error()}
 	}
 	return a
 }
 
 // spell writes a finished run the way the program does and reads it back.
-func spell(sim *replay.Sim, load *workload.Workload, capped bool, wall time.Duration) (Answer, error) {
+func spell(sim *replay.Sim, load *workload.Workload, cfg config.Replay, wall time.Duration) (Answer, error) {
 	var a Answer
 	var text bytes.Buffer
 	summary := report.Report{Summary: sim.Summary(), WallMs: wall.Seconds() * 1000}
@@ -70,8 +71,8 @@ func spell(sim *replay.Sim, load *workload.Workload, capped bool, wall time.Dura
 		return a, fmt.Errorf("our report: %w", err)
 	}
 	text.Reset()
-	requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load}
-	if capped || len(load.Sessions) < len(load.Turns) {
+	requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize)}
+	if cfg.Concurrency > 0 || len(load.Sessions) < len(load.Turns) {
 		requests.SessionID = load.SessionID
 	}
 	if err := requests.WriteJSONL(&text); err != nil {

@@ -17,6 +17,7 @@ type Requests struct {
 	Records    []replay.Record    // any order
 	Admissions []replay.Admission // that the records point into
 	Workload   *workload.Workload
+	Ranks      int32 // data-parallel ranks of a worker; 0 means 1
 
 	// SessionID names a session of the workload in the records. Nil leaves
 	// session and turn null, as the reference does where every session has
@@ -112,10 +113,12 @@ func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []b
 	b = append(b, `,"prefill_admit_ms":null,"source_held_ms":null,"destination_reserved_ms":null`...)
 	b = append(b, `,"destination_activated_ms":null,"decode_admit_ms":null,"source_released_ms":null`...)
 	b = append(b, `,"decode_reused_input_tokens":null,"prefill_route_overlap_tokens":null,"decode_route_overlap_tokens":null`...)
+	ranks := max(r.Ranks, 1)
 	b = append(b, `,"routing_history":[{"pool":"agg","outcome":"immediate","queue_entered_at_ms":null,"released_at_ms":null`...)
-	b = appendWhole(b, `,"queue_wait_ms":0.0,"logical_worker_id":`, rec.Worker)
+	b = appendWhole(b, `,"queue_wait_ms":0.0,"logical_worker_id":`, rec.Worker/ranks)
 	b = appendWhole(b, `,"scheduler_id":`, rec.Worker)
-	b = append(b, `,"dp_rank":0,"reported_overlap_tokens":0,"selected_overlap_blocks":null`...)
+	b = appendWhole(b, `,"dp_rank":`, rec.Worker%ranks)
+	b = append(b, `,"reported_overlap_tokens":0,"selected_overlap_blocks":null`...)
 	b = append(b, `,"best_available_overlap_blocks":null,"overlap_regret_blocks":null,"placement_replica_id":null}]`...)
 	b = r.appendAdmissions(b, rec)
 	b = append(b, `,"pressure_record_ordinals":[],"terminal_status":"`...)
