@@ -9,9 +9,10 @@ var longFunctions = map[string]string{}
 // packages of the layers above it in this list. Packages of one line know
 // nothing of each other.
 var coreLayers = [][]string{
-	{"config", "fmath", "prefix", "seq", "trace"},
+	{"config", "fmath", "prefix", "rng", "seq", "trace"},
 	{"kv", "timing", "stats", "workload", "extent"},
 	{"engine", "stretch"},
+	{"group"},
 	{"replay"},
 }
 
