@@ -18,19 +18,22 @@ type Code uint8
 
 // Valid is the zero Code. The other codes are named after the rule broken.
 const (
-	Valid            Code = iota
-	UnknownValue          // not one of the enumerators
-	NotPositive           // an integer below 1
-	Negative              // an integer below 0
-	BelowTwo              // vLLM and TensorRT-LLM blocks hold at least two tokens
-	TooLarge              // above the limit of this implementation
-	NotFinite             // NaN or infinite
-	NegativeFloat         // a float below 0
-	NotPositiveFloat      // a float at or below 0
-	NeedsChunking         // SGLang has no mode without chunked prefill
-	NeedsEvents           // token ids travel only inside KV events
-	NotAggregated         // a run of whole requests needs aggregated workers
-	Exclusive             // an end-to-end bound excludes the other bounds
+	Valid              Code = iota
+	UnknownValue            // not one of the enumerators
+	NotPositive             // an integer below 1
+	Negative                // an integer below 0
+	BelowTwo                // vLLM and TensorRT-LLM blocks hold at least two tokens
+	TooLarge                // above the limit of this implementation
+	NotFinite               // NaN or infinite
+	NegativeFloat           // a float below 0
+	NotPositiveFloat        // a float at or below 0
+	NeedsChunking           // SGLang has no mode without chunked prefill
+	NeedsEvents             // token ids travel only inside KV events
+	NotAggregated           // a run of whole requests needs aggregated workers
+	Exclusive               // it excludes another field: an end-to-end bound the other bounds, MTP a decode speed-up, offload MTP
+	NeedsVLLM               // only vLLM has it
+	NeedsPrefixCaching      // host offload extends the prefix cache
+	NotAChance              // a probability outside [0,1]
 )
 
 // Field names a field of Engine or Replay.
@@ -65,6 +68,14 @@ const (
 	FieldSLATTFTMs
 	FieldSLAITLMs
 	FieldSLAE2EMs
+	FieldPrefillScheduleInterval
+	FieldMTPDrafts
+	FieldMTPAcceptRates
+	FieldTransferTiming
+	FieldTransferBytes
+	FieldTransferBandwidth
+	FieldKVCacheBytes
+	FieldHostOffload
 )
 
 // Fault is the first rule that a configuration breaks; the zero value means
@@ -78,8 +89,8 @@ type Fault struct {
 func (f Fault) OK() bool { return f.Code == Valid }
 
 // Check returns the first fault in the reference's order of checks: counts,
-// block size, limits, speed-ups, chunking, events, timing, then the launch
-// fields. Enumerators come before all of them.
+// block size, limits, intervals, speed-ups, MTP, chunking, events, transfer,
+// host offload, timing, then the launch fields. Enumerators come before all of them.
 //
 // Source: reference behaviour notes, engine §2.1 and §2.2.
 func (e Engine) Check() Fault {
@@ -89,17 +100,29 @@ func (e Engine) Check() Fault {
 	if f := e.checkCounts(); !f.OK() {
 		return f
 	}
+	if f := e.checkIntervals(); !f.OK() {
+		return f
+	}
 	if c := ratio(e.SpeedupRatio); c != Valid {
 		return Fault{c, FieldSpeedupRatio}
 	}
 	if c := ratio(e.DecodeSpeedupRatio); c != Valid {
 		return Fault{c, FieldDecodeSpeedupRatio}
 	}
+	if f := e.checkMTP(); !f.OK() {
+		return f
+	}
 	if e.Backend == SGLang && !e.EnableChunkedPrefill {
 		return Fault{NeedsChunking, FieldEnableChunkedPrefill}
 	}
 	if e.EmitKVTokenIDs && !e.EmitKVEvents {
 		return Fault{NeedsEvents, FieldEmitKVTokenIDs}
+	}
+	if f := e.checkTransfer(); !f.OK() {
+		return f
+	}
+	if f := e.checkHostOffload(); !f.OK() {
+		return f
 	}
 	if f := e.Timing.check(); !f.OK() {
 		return f

@@ -85,6 +85,29 @@ func TestCheck(t *testing.T) {
 		{"e2e and ttft", func(r *Replay) { r.SLA = SLA{5, -1, 5} }, Fault{Exclusive, FieldSLAE2EMs}},
 		{"e2e and itl", func(r *Replay) { r.SLA = SLA{-1, 5, 5} }, Fault{Exclusive, FieldSLAE2EMs}},
 		{"ttft and itl", func(r *Replay) { r.SLA = SLA{5, 5, -1} }, Fault{}},
+		{"interval 0", func(r *Replay) { r.Engine.PrefillScheduleInterval = 0 }, Fault{NotPositive, FieldPrefillScheduleInterval}},
+		{"interval trtllm", func(r *Replay) { r.Engine.Backend, r.Engine.PrefillScheduleInterval = TRTLLM, 2 }, Fault{NeedsVLLM, FieldPrefillScheduleInterval}},
+		{"interval vllm", func(r *Replay) { r.Engine.PrefillScheduleInterval = 2 }, Fault{}},
+		{"drafts negative", func(r *Replay) { r.Engine.MTP.Drafts = -1 }, Fault{Negative, FieldMTPDrafts}},
+		{"drafts 6", func(r *Replay) { r.Engine.MTP.Drafts = 6 }, Fault{TooLarge, FieldMTPDrafts}},
+		{"drafts 5", func(r *Replay) { r.Engine.MTP.Drafts = 5 }, Fault{}},
+		{"drafts and decode speed-up", func(r *Replay) { r.Engine.MTP.Drafts, r.Engine.DecodeSpeedupRatio = 1, 2 }, Fault{Exclusive, FieldMTPDrafts}},
+		{"rate above 1", func(r *Replay) { r.Engine.MTP.AcceptRates[1] = 1.5 }, Fault{NotAChance, FieldMTPAcceptRates}},
+		{"rate below 0", func(r *Replay) { r.Engine.MTP.AcceptRates[0] = -0.5 }, Fault{NotAChance, FieldMTPAcceptRates}},
+		{"rate nan", func(r *Replay) { r.Engine.MTP.AcceptRates[4] = nan }, Fault{NotFinite, FieldMTPAcceptRates}},
+		{"transfer timing", func(r *Replay) { r.Engine.Transfer.Timing = 2 }, Fault{UnknownValue, FieldTransferTiming}},
+		{"transfer bytes", func(r *Replay) { r.Engine.Transfer.BytesPerToken = -1 }, Fault{Negative, FieldTransferBytes}},
+		{"transfer bandwidth", func(r *Replay) { r.Engine.Transfer.BandwidthGBs = -1 }, Fault{NegativeFloat, FieldTransferBandwidth}},
+		{"cache bytes", func(r *Replay) { r.Engine.KVCacheBytesPerToken = -1 }, Fault{Negative, FieldKVCacheBytes}},
+		{"host offload", func(r *Replay) { offload(r) }, Fault{}},
+		{"host scope", func(r *Replay) { offload(r).HostOffload.Scope = 2 }, Fault{UnknownValue, FieldHostOffload}},
+		{"host blocks negative", func(r *Replay) { offload(r).HostOffload.Blocks = -1 }, Fault{Negative, FieldHostOffload}},
+		{"host blocks huge", func(r *Replay) { offload(r).HostOffload.Blocks = MaxGPUBlocks + 1 }, Fault{TooLarge, FieldHostOffload}},
+		{"host latency", func(r *Replay) { offload(r).HostOffload.FirstByteLatencyMs = -1 }, Fault{NegativeFloat, FieldHostOffload}},
+		{"host trtllm", func(r *Replay) { offload(r).Backend = TRTLLM }, Fault{NeedsVLLM, FieldHostOffload}},
+		{"host without cache", func(r *Replay) { offload(r).EnablePrefixCaching = false }, Fault{NeedsPrefixCaching, FieldHostOffload}},
+		{"host and drafts", func(r *Replay) { offload(r).MTP.Drafts = 1 }, Fault{Exclusive, FieldHostOffload}},
+		{"host without bytes", func(r *Replay) { offload(r).KVCacheBytesPerToken = 0 }, Fault{NotPositive, FieldKVCacheBytes}},
 		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},
 	}
 	for _, c := range cases {
@@ -94,6 +117,12 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 	}
+}
+
+// offload gives a run a pool of host memory.
+func offload(r *Replay) *Engine {
+	r.Engine.HostOffload, r.Engine.KVCacheBytesPerToken = DefaultHostOffload(8), 100
+	return &r.Engine
 }
 
 // Every float of a run must be refused when it is NaN or infinite, also those

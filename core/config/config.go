@@ -76,6 +76,14 @@ type Engine struct {
 
 	DPSize             int
 	TensorParallelSize int
+
+	// PrefillScheduleInterval lets a vLLM engine of several ranks admit
+	// prompts in every so many passes only; 1 means in all.
+	PrefillScheduleInterval int
+	MTP                     MTP
+	Transfer                Transfer
+	KVCacheBytesPerToken    int // needed by host offload only; 0: not set
+	HostOffload             HostOffload
 }
 
 // SLA bounds goodput; a negative bound is unset.

@@ -20,6 +20,9 @@ func Defaults(b Backend) Engine {
 		Timing:               Timing{Kind: Polynomial},
 		DPSize:               1,
 		TensorParallelSize:   1,
+
+		PrefillScheduleInterval: 1,
+		MTP:                     MTP{Seed: DefaultMTPSeed},
 	}
 }
 

@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/dryserve/dryserve/core/kv"
+import (
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/kv"
+)
 
 // decision is what admission says of the request at the head of the queue.
 type decision uint8
@@ -28,14 +31,14 @@ func (e *Engine) tooLong(h Handle) bool {
 }
 
 // lookup finds the longest run of leading blocks of the request that are in
-// the pool. A request that still wants a token must compute at least one, so
-// the hit ends before the block that holds its last token
+// the pool. With vLLM a request that still wants a token must compute at least
+// one, so the hit ends before the block that holds its last token
 // (engine notes §4.6). The list is valid until the next lookup.
 func (e *Engine) lookup(h Handle) []kv.Block {
 	r := &e.requests.slab[h]
 	blocks := r.tokens.Blocks()
 	limit := len(blocks)
-	if e.remaining(r) > 0 {
+	if e.cfg.Backend != config.TRTLLM && e.remaining(r) > 0 {
 		limit = min(limit, max(r.len()-1, 0)/e.cfg.BlockSize)
 	}
 	hits := e.pass.hits[:0]
@@ -50,13 +53,34 @@ func (e *Engine) lookup(h Handle) []kv.Block {
 	return hits
 }
 
-// admission decides whether the blocks for everything the request has so far
-// can be had, even if this pass computes a part only. Blocks of the hit that
-// others hold cost nothing, idle ones do: holding them makes them
-// unavailable. A preempted request is never rejected (engine notes §4.3).
+// clampOutput is the output limit a request is taken with. TensorRT-LLM cuts
+// it to what the model's limit and the whole pool leave beside the prompt; a
+// prompt that fills the pool keeps its limit and is rejected when it is
+// scheduled (engine notes §4.1).
+func (e *Engine) clampOutput(promptLen, maxOutput int) int {
+	if e.cfg.Backend != config.TRTLLM {
+		return maxOutput
+	}
+	if limit := e.cfg.MaxModelLen; limit > 0 {
+		maxOutput = min(maxOutput, max(limit-promptLen, 0))
+	}
+	if room := e.cfg.NumGPUBlocks*e.cfg.BlockSize - promptLen; room > 0 {
+		maxOutput = min(maxOutput, room)
+	}
+	return maxOutput
+}
+
+// admission decides whether the request at the head of the queue can have the
+// blocks its backend asks for. Blocks of the hit that others hold cost
+// nothing, idle ones do: holding them makes them unavailable. A preempted
+// request is never rejected (engine notes §4.3).
 func (e *Engine) admission(h Handle, hits []kv.Block) decision {
 	r := &e.requests.slab[h]
-	needed := e.blocksFor(r.len())
+	needed, available := e.blocksFor(r.len()), e.pool.Total()-e.pool.Active()
+	if e.cfg.Backend == config.TRTLLM {
+		needed = e.toCompletion(r)
+		available -= e.promised()
+	}
 	if r.status == waiting && needed > e.pool.Total() {
 		return reject
 	}
@@ -65,10 +89,28 @@ func (e *Engine) admission(h Handle, hits []kv.Block) decision {
 			needed--
 		}
 	}
-	if needed > e.pool.Total()-e.pool.Active() {
+	if needed > max(available, 0) {
 		return wait
 	}
 	return admit
+}
+
+// toCompletion is the number of blocks that the request takes with all the
+// output it may have, the last token included (engine notes §4.3:
+// guaranteed_no_evict). An output that no pool holds stays one that none does.
+func (e *Engine) toCompletion(r *request) int {
+	return e.blocksFor(r.promptLen + min(r.maxOutput, config.MaxTotalSlots))
+}
+
+// promised counts the blocks that the running requests do not hold yet but
+// may need until they are completed.
+func (e *Engine) promised() int {
+	n := 0
+	for _, h := range e.running {
+		r := &e.requests.slab[h]
+		n += max(e.toCompletion(r)-len(r.blocks), 0)
+	}
+	return n
 }
 
 // blocksFor is the number of blocks that n tokens take.

@@ -21,16 +21,17 @@ func (e *Engine) Submit(q Request) (Handle, Code) {
 	if e.requests.ids.get(e.requests.slab, q.UUID) != 0 {
 		return 0, AlreadyActive
 	}
+	e.beginCommand()
 	h := e.requests.add(q.UUID)
 	r := &e.requests.slab[h]
 	r.tag = q.Tag
 	r.status = waiting
 	r.promptLen = len(q.Tokens)
-	r.maxOutput = maxOutput
+	r.maxOutput = e.clampOutput(len(q.Tokens), maxOutput)
 	r.hasPlan = q.OutputIDs != nil
 	r.planned = append(r.planned, q.OutputIDs...)
 
-	capacity := len(q.Tokens) + min(maxOutput, reserveTokens)
+	capacity := len(q.Tokens) + min(r.maxOutput, reserveTokens)
 	blocks := min(capacity/e.cfg.BlockSize+1, e.cfg.NumGPUBlocks)
 	r.tokens.Reset(e.format, capacity)
 	r.tokens.AppendAll(q.Tokens)
@@ -55,6 +56,7 @@ func (e *Engine) Cancel(h Handle) Code {
 	if h <= 0 || int(h) >= len(e.requests.slab) || !e.requests.slab[h].known {
 		return Noop
 	}
+	e.beginCommand()
 	r := &e.requests.slab[h]
 	switch r.status {
 	case waiting, preempted:
@@ -69,6 +71,7 @@ func (e *Engine) Cancel(h Handle) Code {
 	if e.pass.inFlight {
 		e.pass.dropOutputs(h)
 	}
+	e.said.Retired = append(e.said.Retired, h)
 	return Applied
 }
 
@@ -95,4 +98,20 @@ func (e *Engine) end(h Handle) {
 	e.pool.Release(r.blocks)
 	r.blocks = r.blocks[:0]
 	e.requests.finish(h)
+}
+
+// Effects is what the last command that was Applied said.
+func (e *Engine) Effects() *Effects {
+	l := &e.events.logs[commandLog]
+	e.said.KVEvents, e.said.KVBlocks, e.said.KVTokens = l.list, l.blocks, l.tokens
+	return &e.said
+}
+
+// beginCommand forgets what the command before said.
+func (e *Engine) beginCommand() {
+	e.said.Retired = e.said.Retired[:0]
+	e.events.begin(commandLog)
+	if e.pass.inFlight {
+		e.events.at = passLog
+	}
 }

@@ -24,7 +24,7 @@
 //   - after warm-up (slabs and lists have reached their size) Submit, Begin
 //     and Complete allocate nothing.
 //
-// It models the vLLM scheduler on an aggregated worker with one rank.
+// It models the schedulers of vLLM and TensorRT-LLM.
 //
 // Source: engine notes §1 to §5, §8, §10; corrections §4, §12 to §14.
 package engine
@@ -48,15 +48,22 @@ type Engine struct {
 	waiting  queue
 	running  []Handle // in the order they were admitted
 
+	waveStep      int  // of the next pass
+	capacityBound bool // the last pass free to admit all left somebody waiting
+
 	pass   pass
 	events events
 	out    Out
+	said   Effects // of the last command
 }
 
 // New returns an idle engine. cfg has passed config's check and describes a
-// vLLM engine on an aggregated worker of one rank. workerID names the worker
-// in a fleet.
-func New(cfg config.Engine, workerID uint64) *Engine {
+// vLLM or TensorRT-LLM engine; the engine is one of its ranks. workerID names
+// the worker in a fleet.
+func New(cfg config.Engine, workerID uint64) *Engine { return NewRank(cfg, workerID, 0) }
+
+// NewRank returns rank dpRank (from 0) of a worker of cfg.DPSize ranks.
+func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
 	identify := cfg.EnablePrefixCaching
 	emit := identify && cfg.EmitKVEvents
 	keep := emit && cfg.EmitKVTokenIDs
@@ -95,6 +102,9 @@ func (e *Engine) Out() *Out { return &e.out }
 // UUID is the id a request was submitted with. h must be a handle that this
 // engine has given out and not recycled yet.
 func (e *Engine) UUID(h Handle) [16]byte { return e.requests.slab[h].uuid }
+
+// Drained reports whether the engine knows no request.
+func (e *Engine) Drained() bool { return e.requests.ids.used == 0 }
 
 // Metrics describes the rank at this moment (engine notes §10.2).
 func (e *Engine) Metrics() Metrics {

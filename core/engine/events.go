@@ -2,40 +2,58 @@ package engine
 
 import "github.com/dryserve/dryserve/core/seq"
 
-// events collects the KV events of a pass. Numbers go on from pass to pass.
+// events collects the KV events of a rank: those of the pass, to which
+// commands given while it is in flight add theirs, and those of a command
+// given between passes. Numbers go on through both.
 type events struct {
 	emit     bool
 	tokenIDs bool
 	next     uint64 // number of the next event
-	list     []KVEvent
-	blocks   []KVBlock
-	tokens   []uint32
+	logs     [2]eventLog
+	at       logIndex // where the next event goes
 }
 
-func (v *events) reset() {
-	v.list, v.blocks, v.tokens = v.list[:0], v.blocks[:0], v.tokens[:0]
+type logIndex uint8
+
+const (
+	passLog logIndex = iota
+	commandLog
+)
+
+// eventLog is a list of events with their blocks and tokens.
+type eventLog struct {
+	list   []KVEvent
+	blocks []KVBlock
+	tokens []uint32
 }
 
-func (v *events) open(e KVEvent) {
-	e.ID = v.next
-	e.First = len(v.blocks)
-	v.next++
-	v.list = append(v.list, e)
+// begin empties a log and directs what follows to it.
+func (v *events) begin(at logIndex) {
+	v.at = at
+	l := &v.logs[at]
+	l.list, l.blocks, l.tokens = l.list[:0], l.blocks[:0], l.tokens[:0]
 }
 
-func (v *events) add(b KVBlock) {
-	v.blocks = append(v.blocks, b)
-	v.list[len(v.list)-1].Count++
+func (l *eventLog) open(e KVEvent) {
+	e.First = len(l.blocks)
+	l.list = append(l.list, e)
 }
 
-// removed reports hashes that vanished, as one event.
+func (l *eventLog) add(b KVBlock) {
+	l.blocks = append(l.blocks, b)
+	l.list[len(l.list)-1].Count++
+}
+
+// removed reports hashes that vanished from a tier, as one event.
 func (v *events) removed(hashes []uint64) {
 	if !v.emit || len(hashes) == 0 {
 		return
 	}
-	v.open(KVEvent{Kind: Removed})
+	l := &v.logs[v.at]
+	l.open(KVEvent{ID: v.next, Kind: Removed})
+	v.next++
 	for _, h := range hashes {
-		v.add(KVBlock{Hash: h})
+		l.add(KVBlock{Hash: h})
 	}
 }
 
@@ -45,17 +63,19 @@ func (v *events) stored(s *seq.Sequence, i int, extend bool) {
 	if !v.emit {
 		return
 	}
+	l := &v.logs[v.at]
 	ids := s.Blocks()
 	if !extend {
-		e := KVEvent{Kind: Stored}
+		e := KVEvent{ID: v.next, Kind: Stored}
+		v.next++
 		if i > 0 {
 			e.HasParent, e.Parent = true, ids[i-1].Hash
 		}
-		v.open(e)
+		l.open(e)
 	}
-	b := KVBlock{Hash: ids[i].Hash, Local: ids[i].Local, Tokens: len(v.tokens)}
+	b := KVBlock{Hash: ids[i].Hash, Local: ids[i].Local, Tokens: len(l.tokens)}
 	if v.tokenIDs {
-		v.tokens = s.AppendBlockTokens(v.tokens, i)
+		l.tokens = s.AppendBlockTokens(l.tokens, i)
 	}
-	v.add(b)
+	l.add(b)
 }

@@ -29,6 +29,7 @@ func pick[T any](r *reader, choices ...T) T { return choices[r.next(len(choices)
 
 func (r *reader) config() config.Engine {
 	cfg := config.Defaults(config.VLLM)
+	cfg.Backend = pick(r, config.VLLM, config.VLLM, config.TRTLLM)
 	cfg.BlockSize = 2 + r.next(4)
 	cfg.NumGPUBlocks = 2 + r.next(18)
 	cfg.MaxNumSeqs = pick(r, 1, 2, 3, 5, 8, config.Unbounded)
@@ -148,7 +149,7 @@ func (x *twin) apply(a action) {
 		out = len(q.OutputIDs)
 		next = func(k int) uint32 { return q.OutputIDs[k] }
 	}
-	x.naive.waiting = append(x.naive.waiting, &naiveRequest{
+	x.naive.submit(&naiveRequest{
 		id: a.id, tokens: slices.Clone(q.Tokens), prompt: len(q.Tokens), out: out, nextToken: next, cached: -1,
 	})
 }

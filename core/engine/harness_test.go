@@ -36,6 +36,9 @@ func vllm(blocks int, change ...func(*config.Engine)) config.Engine {
 	return cfg
 }
 
+// trtllm makes it a TensorRT-LLM engine.
+func trtllm(c *config.Engine) { c.Backend = config.TRTLLM }
+
 // story is what became of one request.
 type story struct {
 	arrivalMs float64

@@ -10,7 +10,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 )
 
-// A second model of the vLLM engine, written from the notes with lists that
+// A second model of the vLLM and TensorRT-LLM engines, written from the notes with lists that
 // are searched from end to end. It knows no hash: a block is identified by the
 // text of all tokens up to its end. It shares no code with the engine, not
 // even the durations.
@@ -167,7 +167,7 @@ func (n *naive) ceil(tokens int) int {
 func (n *naive) hit(r *naiveRequest) []*naiveBlock {
 	var run []*naiveBlock
 	last := len(r.tokens)
-	if n.remaining(r) > 0 {
+	if n.cfg.Backend == config.VLLM && n.remaining(r) > 0 {
 		last--
 	}
 	for end := n.cfg.BlockSize; end <= last && n.cfg.EnablePrefixCaching; end += n.cfg.BlockSize {
@@ -208,7 +208,14 @@ func (n *naive) admit() (rejected []*naiveRequest) {
 	for !n.preempted && len(n.running) < n.cfg.MaxNumSeqs && len(n.waiting) > 0 {
 		r := n.waiting[0]
 		tooLong := n.cfg.MaxModelLen > 0 && r.prompt >= n.cfg.MaxModelLen
-		tooLarge := !r.back && n.ceil(len(r.tokens)) > n.pool.total
+		asks, free := n.ceil(len(r.tokens)), n.pool.total-n.pool.active()
+		if n.cfg.Backend == config.TRTLLM {
+			asks = n.ceil(r.prompt + r.out)
+			for _, x := range n.running {
+				free -= n.ceil(x.prompt+x.out) - len(x.blocks)
+			}
+		}
+		tooLarge := !r.back && asks > n.pool.total
 		if tooLong || tooLarge {
 			rejected = append(rejected, r)
 			n.waiting = n.waiting[1:]
@@ -221,7 +228,7 @@ func (n *naive) admit() (rejected []*naiveRequest) {
 				shared++
 			}
 		}
-		if n.ceil(len(r.tokens))-shared > n.pool.total-n.pool.active() {
+		if asks-shared > free {
 			break
 		}
 		hadBudget := n.budget > 0
@@ -260,6 +267,9 @@ func (n *naive) schedule(r *naiveRequest, hit []*naiveBlock) string {
 				n.p.events = append(n.p.events, naiveEvent{removed: true, ends: gone})
 			}
 			break
+		}
+		if n.cfg.Backend == config.TRTLLM {
+			panic("an admitted request cannot grow")
 		}
 		victim := n.running[len(n.running)-1]
 		if n.cfg.Preemption == config.FIFO {
@@ -410,6 +420,21 @@ func (n *naive) leave(r *naiveRequest) {
 	n.pool.give(r.blocks)
 	r.blocks = nil
 	n.running = slices.DeleteFunc(n.running, func(x *naiveRequest) bool { return x == r })
+}
+
+// submit queues a request; TensorRT-LLM limits its output to what the model
+// and an empty pool have room for.
+func (n *naive) submit(r *naiveRequest) {
+	room := n.cfg.NumGPUBlocks*n.cfg.BlockSize - r.prompt
+	if n.cfg.Backend == config.TRTLLM {
+		if n.cfg.MaxModelLen > 0 {
+			r.out = min(r.out, max(n.cfg.MaxModelLen-r.prompt, 0))
+		}
+		if room > 0 {
+			r.out = min(r.out, room)
+		}
+	}
+	n.waiting = append(n.waiting, r)
 }
 
 // cancel takes a request out wherever it is.

@@ -56,6 +56,16 @@ type Out struct {
 	Effect bool
 }
 
+// Effects is what a command said besides its code: slices owned by the engine,
+// valid until its next command or Begin. KV events are here only if no pass is
+// in flight; else they come with the end of the pass (engine notes §3).
+type Effects struct {
+	KVEvents []KVEvent
+	KVBlocks []KVBlock
+	KVTokens []uint32
+	Retired  []Handle // requests that ended by the command
+}
+
 // Admission says that a waiting request joined the running batch.
 type Admission struct {
 	Req    Handle

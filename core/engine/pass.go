@@ -8,6 +8,7 @@ type pass struct {
 	inFlight    bool
 	startMs     float64
 	batch       batch
+	deferred    bool // prompts are not computed in this pass
 	preempted   bool // somebody was, in this pass
 	preemptions int  // since the start
 
@@ -28,13 +29,45 @@ func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
 	if !e.Ready() {
 		return 0, false
 	}
+	e.start(nowMs)
+	p := &e.pass
+	p.batch.reset(e.cfg.MaxNumBatchedTokens)
+	p.deferred = e.defersPrefill()
+
+	e.scheduleRunning()
+	e.admitWaiting()
+	if !p.deferred && !p.preempted {
+		e.capacityBound = e.waiting.len() > 0
+	}
+
+	prefillMs := e.timing.Prefill(p.batch.prompts, p.batch.isl, p.batch.prefix)
+	decodeStartMs := nowMs + prefillMs
+	decodeMs := e.emit()
+	e.describe()
+	return decodeStartMs + decodeMs, true
+}
+
+// Rest takes part in a pass of other ranks without running one: the rank
+// computes nothing until Complete, and what commands say of KV events comes
+// with it. It reports false, and does nothing, if a pass is in flight.
+func (e *Engine) Rest(nowMs float64) bool {
+	if e.pass.inFlight {
+		return false
+	}
+	e.start(nowMs)
+	e.pass.forward = Forward{}
+	return true
+}
+
+// start puts a new pass in flight.
+func (e *Engine) start(nowMs float64) {
 	e.requests.recycle()
 	e.out = Out{
 		Committed:  e.out.Committed[:0],
 		Admissions: e.out.Admissions[:0],
 		Pressure:   e.out.Pressure[:0],
 	}
-	e.events.reset()
+	e.events.begin(passLog)
 	p := &e.pass
 	p.inFlight = true
 	p.startMs = nowMs
@@ -42,16 +75,6 @@ func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
 	p.rejected = p.rejected[:0]
 	p.outputs = p.outputs[:0]
 	p.acceptance = Acceptance{}
-	p.batch.reset(e.cfg.MaxNumBatchedTokens)
-
-	e.scheduleRunning()
-	e.admitWaiting()
-
-	prefillMs := e.timing.Prefill(p.batch.prompts, p.batch.isl, p.batch.prefix)
-	decodeStartMs := nowMs + prefillMs
-	decodeMs := e.emit()
-	e.describe()
-	return decodeStartMs + decodeMs, true
 }
 
 // Complete ends the pass in flight at endMs, which is the time Begin returned
@@ -69,7 +92,8 @@ func (e *Engine) Complete(endMs float64) bool {
 	}
 	o := &e.out
 	o.Outputs = p.outputs
-	o.KVEvents, o.KVBlocks, o.KVTokens = e.events.list, e.events.blocks, e.events.tokens
+	said := &e.events.logs[passLog]
+	o.KVEvents, o.KVBlocks, o.KVTokens = said.list, said.blocks, said.tokens
 	o.Metrics = e.Metrics()
 	o.Forward = p.forward
 	o.Forward.DurationMs = endMs - p.startMs
@@ -87,6 +111,10 @@ func (e *Engine) Complete(endMs float64) bool {
 func (e *Engine) scheduleRunning() {
 	for i := 0; i < len(e.running) && e.pass.batch.budget > 0; {
 		h := e.running[i]
+		if e.pass.deferred && !e.prebuilt(h) {
+			i++
+			continue
+		}
 		hits := e.pass.hits[:0]
 		if e.requests.slab[h].computed == 0 { // admitted with an empty prompt
 			hits = e.lookup(h)
@@ -123,11 +151,15 @@ func (e *Engine) admitWaiting() {
 		case wait:
 			return
 		}
+		cached := len(hits) * e.cfg.BlockSize
+		if p.deferred && e.requests.slab[h].len()-cached > 1 {
+			return
+		}
 		budget := p.batch.budget
 		if e.schedule(h, hits) != scheduled {
 			return
 		}
-		e.join(h, len(hits)*e.cfg.BlockSize)
+		e.join(h, cached)
 		if budget == 0 {
 			return // it needed no tokens; only one such request may join
 		}

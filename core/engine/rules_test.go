@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -270,5 +271,68 @@ func TestEventsAreOptional(t *testing.T) {
 		if out := l.step(); len(out.KVEvents)+len(out.KVBlocks)+len(out.KVTokens) > 0 {
 			t.Errorf("%s: %d events", name, len(out.KVEvents))
 		}
+	}
+}
+
+// Engine notes §4.1: TensorRT-LLM cuts the output to what the model's limit and
+// the pool leave; a prompt that fills the pool is rejected.
+func TestTensorRTCutsOutputs(t *testing.T) {
+	for _, c := range []struct {
+		prompt  uint32
+		out     int
+		limit   int
+		tokens  int
+		outcome string
+	}{
+		{10, 100, 0, 14, "completed"},
+		{10, 100, 13, 3, "completed"},
+		{10, 100, 10, 0, "rejected"},
+		{10, 2, 0, 2, "completed"},
+		{23, 9, 0, 1, "completed"},
+		{24, 9, 0, 0, "rejected"},
+		{24, math.MaxInt, 0, 0, "rejected"},
+	} {
+		l := newLab(t, vllm(6, trtllm, func(e *config.Engine) { e.MaxModelLen = c.limit }))
+		l.submit(span(0, c.prompt), c.out)
+		l.run()
+		if s := l.stories[0]; s.outcome != c.outcome || len(s.tokens) != c.tokens {
+			t.Errorf("prompt %d, output %d, limit %d: %s after %d tokens, want %s after %d",
+				c.prompt, c.out, c.limit, s.outcome, len(s.tokens), c.outcome, c.tokens)
+		}
+	}
+}
+
+// Engine notes §4.3: guaranteed_no_evict admits what can be completed beside
+// those that run, counting each to its last token; it never preempts.
+func TestTensorRTAdmitsToCompletion(t *testing.T) {
+	three := func(blocks int) *lab {
+		l := newLab(t, vllm(blocks, trtllm))
+		l.submit(span(0, 8), 9) // 5 blocks to its last token
+		l.submit(span(100, 8), 4)
+		l.submit(span(200, 4), 1)
+		l.run()
+		return l
+	}
+	for blocks, first := range map[int]string{7: "10 [0]", 8: "10 [0 1]", 9: "10 [0 1]", 10: "10 [0 1 2.]"} {
+		l := three(blocks)
+		if l.passes[0] != first {
+			t.Errorf("%d blocks: first pass %q, want %q", blocks, l.passes[0], first)
+		}
+		if m := l.e.Metrics(); m.Preemptions != 0 {
+			t.Errorf("%d blocks: %d preemptions", blocks, m.Preemptions)
+		}
+	}
+}
+
+// Engine notes §4.6: a whole prompt that is cached is no work for TensorRT-LLM,
+// and its first token is decoded.
+func TestTensorRTReusesTheLastBlock(t *testing.T) {
+	l := newLab(t, vllm(16, trtllm))
+	l.submit(span(0, 8), 1)
+	l.run()
+	l.submit(span(0, 8), 1)
+	l.run().wantPasses("10 [0.]", "12 [1.]")
+	if got := l.stories[1].reused; !slices.Equal(got, []int{8}) {
+		t.Errorf("reused %v, want 8", got)
 	}
 }

@@ -53,7 +53,8 @@ func (e *Engine) schedule(h Handle, hits []kv.Block) verdict {
 }
 
 // grow gives the request the blocks for target tokens, the hits first. While
-// the pool cannot, it preempts.
+// the pool cannot, it preempts; TensorRT-LLM never does, since it admits only
+// what can be completed.
 func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
 	r := &e.requests.slab[h]
 	fresh := e.blocksFor(target) - len(r.blocks) - len(hits)
@@ -67,7 +68,7 @@ func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
 			e.events.removed(e.pool.Evicted())
 			return scheduled
 		}
-		if len(e.running) == 0 {
+		if len(e.running) == 0 || e.cfg.Backend == config.TRTLLM {
 			return blocked
 		}
 		if e.preempt() == h {

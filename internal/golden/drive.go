@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/group"
 )
 
 // driver runs one scenario and writes down what the engine says, in the form
 // of the scenario's expected events.
 type driver struct {
-	engine *engine.Engine
+	group  *group.Group
 	tokens bool // events carry token ids
 	size   int  // tokens per block
 	events []any
@@ -22,7 +24,7 @@ type driver struct {
 // difference from what is expected.
 func Run(s *Scenario) ([]string, error) {
 	d := &driver{
-		engine: engine.New(s.Engine, s.WorkerID),
+		group:  group.New(s.Engine, s.WorkerID),
 		tokens: s.Engine.EmitKVTokenIDs,
 		size:   s.Engine.BlockSize,
 	}
@@ -59,7 +61,7 @@ func (d *driver) drive(s *Scenario) error {
 			d.note("max_passes", nil)
 			d.note("drained", object{"value": false})
 			return nil
-		case d.engine.Ready():
+		case d.group.Ready():
 			now = d.runPass(passes, now)
 			passes++
 		case len(steps) > 0:
@@ -86,87 +88,121 @@ func uuid(id uint64) (u [16]byte) {
 	return u
 }
 
-func (d *driver) id(h engine.Handle) uint64 {
-	u := d.engine.UUID(h)
+func id(e *engine.Engine, h engine.Handle) uint64 {
+	u := e.UUID(h)
 	return binary.BigEndian.Uint64(u[8:])
 }
 
 func (d *driver) command(s Step, now float64) error {
+	e := d.group.Rank(s.Rank)
 	result := ""
-	retired := []any{}
+	said := &engine.Effects{}
 	switch s.Op {
 	case "submit":
-		_, code := d.engine.Submit(engine.Request{
+		_, code := e.Submit(engine.Request{
 			UUID: uuid(s.ID), Tokens: s.prompt(), MaxOutput: s.MaxOutput, OutputIDs: s.OutputIDs,
 		})
 		if code != engine.Applied {
 			return fmt.Errorf("submit of request %d: code %d", s.ID, code)
 		}
 		result = fmt.Sprintf("Submitted(%d)", s.ID)
+		said = e.Effects()
 	case "cancel":
 		result = "Noop"
-		if h, ok := d.engine.Find(uuid(s.ID)); ok && d.engine.Cancel(h) == engine.Applied {
+		if h, ok := e.Find(uuid(s.ID)); ok && e.Cancel(h) == engine.Applied {
 			result = "Applied"
-			retired = append(retired, s.ID)
+			said = e.Effects()
 		}
 	default:
 		return fmt.Errorf("unknown op %q", s.Op)
 	}
+	retired := []any{}
+	for _, h := range said.Retired {
+		retired = append(retired, id(e, h))
+	}
 	d.note("command", object{
 		"at_ms": now, "rank": s.Rank, "op": s.Op, "result": result, "lifecycle": []any{},
-		"kv_events": []any{}, "retired": retired, "metrics": metrics(d.engine.Metrics()),
+		"kv_events": d.kvEvents(s.Rank, said.KVEvents, said.KVBlocks, said.KVTokens),
+		"retired":   retired, "metrics": metrics(e.Metrics()),
 	})
 	return nil
 }
 
-func (d *driver) runPass(number int, now float64) (end float64) {
-	end, _ = d.engine.Begin(now)
-	out := d.engine.Out()
+// start is what a rank says at the start of a pass.
+func (d *driver) start(rank int) object {
+	e := d.group.Rank(rank)
+	out := e.Out()
 	committed := []uint64{}
 	for _, h := range out.Committed {
-		committed = append(committed, d.id(h))
+		committed = append(committed, id(e, h))
 	}
 	slices.Sort(committed) // the reference lists them by UUID
 	admissions := []any{}
 	for _, a := range out.Admissions {
-		admissions = append(admissions, object{"id": d.id(a.Req), "reused_tokens": a.Reused})
+		admissions = append(admissions, object{"id": id(e, a.Req), "reused_tokens": a.Reused})
 	}
 	pressure := []any{}
 	for _, p := range out.Pressure {
-		pressure = append(pressure, d.pressure(p))
+		pressure = append(pressure, pressureText(e, p))
 	}
-	d.engine.Complete(end)
-	outputs := []any{}
-	for _, o := range out.Outputs {
-		outputs = append(outputs, d.output(o))
+	return object{
+		"rank_end_ms": d.group.RankEndMs(rank), "committed": committed, "admissions": admissions, "pressure": pressure,
 	}
-	d.note("pass", object{
-		"pass": number, "start_ms": now, "end_ms": end, "same_timestamp": "NotApplicable",
-		"ranks": object{"0": object{
-			"rank_end_ms": end,
-			"committed":   committed,
-			"admissions":  admissions,
-			"pressure":    pressure,
-			"outputs":     outputs,
-			"kv_events":   d.kvEvents(out),
-			"lifecycle":   []any{},
-			"metrics":     metrics(out.Metrics),
-			"decode_acceptance": object{
-				"accepted_tokens": out.Acceptance.AcceptedTokens, "forwards": out.Acceptance.Forwards,
-			},
-			"fpm": forward(out.Forward),
-		}},
-	})
-	return end
 }
 
-func (d *driver) pressure(p engine.Pressure) string {
-	return fmt.Sprintf("VllmPreemption req%d (%d, Some(%d), %d)->(%d, Some(%d), %d) own=%d lab=None rb=None", d.id(p.Req),
+// end adds what a rank says at the end of a pass.
+func (d *driver) end(rank int, to object) {
+	e := d.group.Rank(rank)
+	out := e.Out()
+	outputs := []any{}
+	for _, o := range out.Outputs {
+		outputs = append(outputs, output(e, o))
+	}
+	to["outputs"] = outputs
+	to["kv_events"] = d.kvEvents(rank, out.KVEvents, out.KVBlocks, out.KVTokens)
+	to["lifecycle"] = []any{}
+	to["metrics"] = metrics(out.Metrics)
+	to["decode_acceptance"] = object{
+		"accepted_tokens": out.Acceptance.AcceptedTokens, "forwards": out.Acceptance.Forwards,
+	}
+	to["fpm"] = forward(out.Forward)
+}
+
+func (d *driver) runPass(number int, now float64) (endMs float64) {
+	endMs, _ = d.group.Begin(now)
+	ranks := object{}
+	for i := range d.group.Ranks() {
+		ranks[strconv.Itoa(i)] = d.start(i)
+	}
+	d.group.Complete(endMs)
+	for i := range d.group.Ranks() {
+		d.end(i, ranks[strconv.Itoa(i)].(object))
+	}
+	d.note("pass", object{
+		"pass": number, "start_ms": now, "end_ms": endMs, "same_timestamp": convergence(d.group.Convergence()), "ranks": ranks,
+	})
+	return endMs
+}
+
+func convergence(c group.Convergence) string {
+	switch c.Repeat {
+	case group.Countdown:
+		return fmt.Sprintf("Countdown { remaining: %d }", c.Remaining)
+	case group.Retry:
+		return "Retry"
+	case group.Exhausted:
+		return "Exhausted"
+	}
+	return "NotApplicable"
+}
+
+func pressureText(e *engine.Engine, p engine.Pressure) string {
+	return fmt.Sprintf("VllmPreemption req%d (%d, Some(%d), %d)->(%d, Some(%d), %d) own=%d lab=None rb=None", id(e, p.Req),
 		p.Before.Running, p.Before.Waiting, p.Before.ActiveBlocks,
 		p.After.Running, p.After.Waiting, p.After.ActiveBlocks, p.OwnBlocks)
 }
 
-func (d *driver) output(o engine.Output) object {
+func output(e *engine.Engine, o engine.Output) object {
 	var token, cached any
 	if o.HasToken {
 		token = o.Token
@@ -175,19 +211,19 @@ func (d *driver) output(o engine.Output) object {
 		cached = o.CachedTokens
 	}
 	return object{
-		"id": d.id(o.Req), "token": token, "completed": o.Completed, "rejected": o.Rejected, "cached_tokens": cached,
+		"id": id(e, o.Req), "token": token, "completed": o.Completed, "rejected": o.Rejected, "cached_tokens": cached,
 	}
 }
 
-func (d *driver) kvEvents(out *engine.Out) []any {
+func (d *driver) kvEvents(rank int, events []engine.KVEvent, kvBlocks []engine.KVBlock, kvTokens []uint32) []any {
 	list := []any{}
-	for _, e := range out.KVEvents {
+	for _, e := range events {
 		blocks := []any{}
 		hashes := []uint64{}
-		for _, b := range out.KVBlocks[e.First : e.First+e.Count] {
+		for _, b := range kvBlocks[e.First : e.First+e.Count] {
 			block := object{"block_hash": b.Hash, "tokens_hash": b.Local}
 			if d.tokens && e.Kind == engine.Stored {
-				block["token_ids"] = slices.Clone(out.KVTokens[b.Tokens : b.Tokens+d.size])
+				block["token_ids"] = slices.Clone(kvTokens[b.Tokens : b.Tokens+d.size])
 			}
 			blocks = append(blocks, block)
 			hashes = append(hashes, b.Hash)
@@ -200,7 +236,7 @@ func (d *driver) kvEvents(out *engine.Out) []any {
 			}
 			data = object{"stored": object{"parent_hash": parent, "blocks": blocks}}
 		}
-		list = append(list, object{"dp_rank": 0, "event_id": e.ID, "data": data})
+		list = append(list, object{"dp_rank": rank, "event_id": e.ID, "data": data})
 	}
 	return list
 }

@@ -48,7 +48,7 @@ func TestLoadRefuses(t *testing.T) {
 	cases := []struct{ file, message string }{
 		{`{"config":{}} {}`, "data after"},
 		{`{"config":{"num_blocks":3}}`, "num_blocks"},
-		{`{"config":{},"dp":2}`, "one rank"},
+		{`{"config":{},"dp":2,"steps":[{"at":0,"rank":2,"op":"submit"}]}`, "rank 2 of 2"},
 		{`{"config":{"backend":"sglang"}}`, "sglang"},
 		{`{"config":{"preemption_mode":"none"}}`, "none"},
 		{`{"config":{"timing_model":{"type":"external"}}}`, "external"},

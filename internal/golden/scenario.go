@@ -55,29 +55,6 @@ func (s Step) prompt() []uint32 {
 	return ids
 }
 
-// engineJSON are the fields of an engine's configuration that scenarios use,
-// in the reference's spelling (engine notes §2.2).
-type engineJSON struct {
-	Backend              string  `json:"backend"`
-	NumGPUBlocks         int     `json:"num_gpu_blocks"`
-	BlockSize            int     `json:"block_size"`
-	MaxModelLen          int     `json:"max_model_len"`
-	MaxNumSeqs           int     `json:"max_num_seqs"`
-	MaxNumBatchedTokens  int     `json:"max_num_batched_tokens"`
-	EnablePrefixCaching  bool    `json:"enable_prefix_caching"`
-	EnableChunkedPrefill bool    `json:"enable_chunked_prefill"`
-	PreemptionMode       string  `json:"preemption_mode"`
-	SpeedupRatio         float64 `json:"speedup_ratio"`
-	DecodeSpeedupRatio   float64 `json:"decode_speedup_ratio"`
-	EmitKVEvents         bool    `json:"emit_kv_events"`
-	EmitKVTokenIDs       bool    `json:"emit_kv_token_ids"`
-	TimingModel          struct {
-		Type      string  `json:"type"`
-		PrefillMs float64 `json:"prefill_ms"`
-		DecodeMs  float64 `json:"decode_ms"`
-	} `json:"timing_model"`
-}
-
 // Load reads a scenario. A field it does not know is an error, so that no
 // scenario is run with half of its configuration.
 func Load(path string) (*Scenario, error) {
@@ -105,65 +82,19 @@ func parse(data []byte) (*Scenario, error) {
 	if err := strict(data, &file); err != nil {
 		return nil, err
 	}
-	if file.DP > 1 {
-		return nil, fmt.Errorf("dp is %d; only one rank can be driven", file.DP)
-	}
-	cfg, err := parseEngine(file.Config)
+	cfg, err := ParseEngine(file.Config, max(file.DP, 1))
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
+	}
+	for _, s := range file.Steps {
+		if s.Rank < 0 || s.Rank >= cfg.DPSize {
+			return nil, fmt.Errorf("a step is for rank %d of %d", s.Rank, cfg.DPSize)
+		}
 	}
 	return &Scenario{
 		Name: file.Name, Engine: cfg, WorkerID: file.WorkerID, MaxPasses: file.MaxPasses,
 		Steps: file.Steps, Expect: file.Expect,
 	}, nil
-}
-
-func parseEngine(data []byte) (config.Engine, error) {
-	cfg := config.Defaults(config.VLLM)
-	j := engineJSON{
-		Backend:              "vllm",
-		NumGPUBlocks:         cfg.NumGPUBlocks,
-		BlockSize:            cfg.BlockSize,
-		MaxNumSeqs:           cfg.MaxNumSeqs,
-		MaxNumBatchedTokens:  cfg.MaxNumBatchedTokens,
-		EnablePrefixCaching:  cfg.EnablePrefixCaching,
-		EnableChunkedPrefill: cfg.EnableChunkedPrefill,
-		PreemptionMode:       "lifo",
-		SpeedupRatio:         cfg.SpeedupRatio,
-		DecodeSpeedupRatio:   cfg.DecodeSpeedupRatio,
-	}
-	j.TimingModel.Type = "polynomial"
-	if err := strict(data, &j); err != nil {
-		return cfg, err
-	}
-	if j.Backend != "vllm" {
-		return cfg, fmt.Errorf("backend is %q; only vllm can be driven", j.Backend)
-	}
-	cfg.NumGPUBlocks, cfg.BlockSize = j.NumGPUBlocks, j.BlockSize
-	cfg.MaxModelLen, cfg.MaxNumSeqs, cfg.MaxNumBatchedTokens = j.MaxModelLen, j.MaxNumSeqs, j.MaxNumBatchedTokens
-	cfg.EnablePrefixCaching, cfg.EnableChunkedPrefill = j.EnablePrefixCaching, j.EnableChunkedPrefill
-	cfg.SpeedupRatio, cfg.DecodeSpeedupRatio = j.SpeedupRatio, j.DecodeSpeedupRatio
-	cfg.EmitKVEvents, cfg.EmitKVTokenIDs = j.EmitKVEvents, j.EmitKVTokenIDs
-	switch j.PreemptionMode {
-	case "lifo":
-		cfg.Preemption = config.LIFO
-	case "fifo":
-		cfg.Preemption = config.FIFO
-	default:
-		return cfg, fmt.Errorf("preemption_mode is %q", j.PreemptionMode)
-	}
-	switch j.TimingModel.Type {
-	case "polynomial":
-		cfg.Timing = config.Timing{Kind: config.Polynomial}
-	case "fixed":
-		cfg.Timing = config.Timing{Kind: config.Fixed, PrefillMs: j.TimingModel.PrefillMs, DecodeMs: j.TimingModel.DecodeMs}
-	default:
-		return cfg, fmt.Errorf("timing_model is %q", j.TimingModel.Type)
-	}
-	if fault := cfg.Check(); !fault.OK() {
-		return cfg, fmt.Errorf("field %d breaks rule %d of core/config", fault.Field, fault.Code)
-	}
-	return cfg, nil
 }
 
 // strict decodes one JSON value, refusing unknown fields and trailing data and

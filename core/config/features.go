@@ -1,0 +1,141 @@
+package config
+
+// MaxDrafts is the largest number of tokens that can be drafted per step.
+const MaxDrafts = 5
+
+// MTP describes speculative decoding by multi-token prediction: each step
+// drafts tokens of which a random number is accepted
+// (reference behaviour notes, engine §2.2 and §9).
+type MTP struct {
+	Drafts      int                // aic_nextn; 0: no speculation
+	AcceptRates [MaxDrafts]float64 // of each draft after the one before it; the first Drafts count
+	Seed        uint64             // of rank 0 of worker 0
+}
+
+// DefaultMTPSeed is the seed of speculation when none is configured.
+const DefaultMTPSeed = 42
+
+// DefaultAcceptRates are the chances of the drafts when none are configured.
+func DefaultAcceptRates() [MaxDrafts]float64 { return [MaxDrafts]float64{0.85, 0.3} }
+
+// TransferTiming says which tokens of a handed-off prompt are charged.
+type TransferTiming uint8
+
+// FullPrompt charges the whole prompt, DestinationMissing the blocks that the
+// destination did not have.
+const (
+	FullPrompt TransferTiming = iota
+	DestinationMissing
+)
+
+// Transfer describes the link over which a prefill worker hands its KV on. A
+// transfer takes no time unless both numbers are above 0.
+type Transfer struct {
+	BytesPerToken int     // 0: not set
+	BandwidthGBs  float64 // decimal; 0: no limit or not set
+	Timing        TransferTiming
+}
+
+// OffloadScope says who shares a pool of host memory.
+type OffloadScope uint8
+
+// RankLocal gives every data-parallel rank a pool of its own, ClusterShared
+// one pool to all workers.
+const (
+	RankLocal OffloadScope = iota
+	ClusterShared
+)
+
+// HostOffload describes KV blocks kept in host memory (tier G2). Bandwidths
+// are decimal GB/s; 0 moves blocks in no time.
+type HostOffload struct {
+	Scope              OffloadScope
+	Blocks             int // of the pool; 0: no offload
+	D2HGBs             float64
+	H2DGBs             float64
+	SharedD2HGBs       float64 // of all clients together, ClusterShared only
+	SharedH2DGBs       float64
+	FirstByteLatencyMs float64
+}
+
+// DefaultHostOffload is what a pool of the given blocks has when nothing else
+// is configured.
+func DefaultHostOffload(blocks int) HostOffload {
+	return HostOffload{Blocks: blocks, D2HGBs: 32, H2DGBs: 32, SharedD2HGBs: 80, SharedH2DGBs: 80}
+}
+
+// checkIntervals and checkMTP stand where the reference checks them: after
+// the limits, before and after the speed-ups.
+func (e Engine) checkIntervals() Fault {
+	if c := count(e.PrefillScheduleInterval, Unbounded); c != Valid {
+		return Fault{c, FieldPrefillScheduleInterval}
+	}
+	if e.PrefillScheduleInterval != 1 && e.Backend != VLLM {
+		return Fault{NeedsVLLM, FieldPrefillScheduleInterval}
+	}
+	return Fault{}
+}
+
+func (e Engine) checkMTP() Fault {
+	switch d := e.MTP.Drafts; {
+	case d < 0:
+		return Fault{Negative, FieldMTPDrafts}
+	case d > MaxDrafts:
+		return Fault{TooLarge, FieldMTPDrafts}
+	case d > 0 && e.DecodeSpeedupRatio != 1:
+		return Fault{Exclusive, FieldMTPDrafts}
+	}
+	for _, p := range e.MTP.AcceptRates {
+		switch {
+		case !finite(p):
+			return Fault{NotFinite, FieldMTPAcceptRates}
+		case p < 0 || p > 1:
+			return Fault{NotAChance, FieldMTPAcceptRates}
+		}
+	}
+	return Fault{}
+}
+
+func (e Engine) checkTransfer() Fault {
+	switch {
+	case e.Transfer.Timing > DestinationMissing:
+		return Fault{UnknownValue, FieldTransferTiming}
+	case e.Transfer.BytesPerToken < 0:
+		return Fault{Negative, FieldTransferBytes}
+	case e.KVCacheBytesPerToken < 0:
+		return Fault{Negative, FieldKVCacheBytes}
+	}
+	if c := ratio(e.Transfer.BandwidthGBs); c != Valid {
+		return Fault{c, FieldTransferBandwidth}
+	}
+	return Fault{}
+}
+
+// checkHostOffload: floats are checked even if nothing is offloaded.
+func (e Engine) checkHostOffload() Fault {
+	h := e.HostOffload
+	for _, x := range [...]float64{h.D2HGBs, h.H2DGBs, h.SharedD2HGBs, h.SharedH2DGBs, h.FirstByteLatencyMs} {
+		if c := ratio(x); c != Valid {
+			return Fault{c, FieldHostOffload}
+		}
+	}
+	switch {
+	case h.Scope > ClusterShared:
+		return Fault{UnknownValue, FieldHostOffload}
+	case h.Blocks < 0:
+		return Fault{Negative, FieldHostOffload}
+	case h.Blocks > MaxGPUBlocks:
+		return Fault{TooLarge, FieldHostOffload}
+	case h.Blocks == 0:
+		return Fault{}
+	case e.Backend != VLLM:
+		return Fault{NeedsVLLM, FieldHostOffload}
+	case !e.EnablePrefixCaching:
+		return Fault{NeedsPrefixCaching, FieldHostOffload}
+	case e.MTP.Drafts > 0:
+		return Fault{Exclusive, FieldHostOffload}
+	case e.KVCacheBytesPerToken == 0:
+		return Fault{NotPositive, FieldKVCacheBytes}
+	}
+	return Fault{}
+}

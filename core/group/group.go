@@ -1,0 +1,125 @@
+// Package group is a logical engine: the data-parallel ranks of one worker
+// behind a shared pass barrier.
+//
+// It owns the barrier: all ranks that have work begin a pass together, the pass
+// ends when the slowest of them does, and what any of them said is seen then.
+// It counts the group's passes and tells the ranks how far the group is from
+// its last idleness, on which the interval between prompts depends. It does not
+// own schedulers (each rank is an engine of its own, with its own KV pool), nor
+// the choice of a rank for a request.
+//
+// A Group is stepped like its ranks: commands at any time, each for one rank;
+// Begin when it is Ready, Complete when the time that Begin named has come;
+// between passes Internal, when the time NextInternalMs names has come.
+//
+// Invariants:
+//   - either all ranks are in flight or none is.
+//   - the wave step is 0 exactly if no pass has run since the group was drained.
+//   - passing through a warm group allocates nothing.
+//
+// Source: engine notes §3.
+package group
+
+import (
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/engine"
+)
+
+// Group is a worker of one or more ranks.
+type Group struct {
+	ranks    []rank
+	ends     []float64 // of each rank in the pass in flight
+	inFlight bool
+	waveStep int
+	passes   int
+	effect   bool
+}
+
+// New returns an idle group of cfg.DPSize ranks. cfg has passed config's check;
+// workerID names the worker in a fleet.
+func New(cfg config.Engine, workerID uint64) *Group {
+	g := &Group{ranks: make([]rank, cfg.DPSize), ends: make([]float64, cfg.DPSize)}
+	for i := range g.ranks {
+		g.ranks[i] = newRank(cfg, workerID, i)
+	}
+	return g
+}
+
+// Ranks is the number of ranks.
+func (g *Group) Ranks() int { return len(g.ranks) }
+
+// Rank is rank i (from 0) for commands and questions that concern it alone.
+// Its passes are the group's: Begin, Rest and Complete must not be called.
+func (g *Group) Rank(i int) *engine.Engine { return g.ranks[i].engine }
+
+// InFlight reports whether a pass has begun and not been completed. A request
+// given then can be scheduled by the next pass at the earliest, on any rank
+// (engine notes §3: allow_immediate_admission is its opposite).
+func (g *Group) InFlight() bool { return g.inFlight }
+
+// Ready reports whether Begin would run a pass: none is in flight and a rank
+// has work. A rank that only waits for a command has none.
+func (g *Group) Ready() bool {
+	for i := range g.ranks {
+		if g.ranks[i].ready() {
+			return true
+		}
+	}
+	return false
+}
+
+// Begin runs one pass at nowMs and returns when it ends, which is when its
+// slowest rank does; ok is false, and nothing happens, if the group is not
+// Ready. What is seen at the start of the pass stands in each rank's Out.
+// Complete must follow.
+func (g *Group) Begin(nowMs float64) (endMs float64, ok bool) {
+	if g.inFlight || !g.Ready() {
+		return 0, false
+	}
+	g.inFlight = true
+	endMs = nowMs
+	for i := range g.ranks {
+		g.ends[i] = g.ranks[i].begin(nowMs, g.waveStep)
+		endMs = max(endMs, g.ends[i])
+	}
+	return endMs, true
+}
+
+// Complete ends the pass in flight at endMs, the time Begin returned. Every
+// rank's Out then holds everything it said, also that of a rank that had
+// nothing to do. It reports false, and does nothing, if no pass is in flight.
+func (g *Group) Complete(endMs float64) bool {
+	if !g.inFlight {
+		return false
+	}
+	g.inFlight = false
+	g.passes++
+	g.effect = false
+	drained := true
+	for i := range g.ranks {
+		r := &g.ranks[i]
+		r.complete(endMs)
+		g.effect = g.effect || r.out().Effect
+		drained = drained && r.drained()
+	}
+	g.waveStep++
+	if drained {
+		g.waveStep = 0
+	}
+	return true
+}
+
+// RankEndMs is when rank i would have ended the pass that was begun last by
+// itself; the start of the pass if it had nothing to do.
+func (g *Group) RankEndMs(i int) float64 { return g.ends[i] }
+
+// Passes counts the passes completed since the start; it is also the number of
+// the pass in flight.
+func (g *Group) Passes() int { return g.passes }
+
+// WaveStep counts the passes completed since the group was last drained.
+func (g *Group) WaveStep() int { return g.waveStep }
+
+// Effect reports whether any rank did something that could be seen in the pass
+// completed last (corrections §4).
+func (g *Group) Effect() bool { return g.effect }
