@@ -74,6 +74,8 @@ func TestSteppingAllocatesNothing(t *testing.T) {
 		{name: "LIFO preemption", cfg: vllm(60, func(c *config.Engine) { c.EmitKVEvents = true }), prompt: 30, count: 8, out: 60, preempts: true},
 		{name: "FIFO preemption", cfg: vllm(60, func(c *config.Engine) { c.EmitKVEvents, c.Preemption = true, config.FIFO }), prompt: 30, count: 8, out: 60, preempts: true},
 		{name: "TensorRT-LLM", cfg: vllm(60, trtllm), prompt: 30, count: 8, out: 60},
+		{name: "speculation", cfg: vllm(400, drafts), prompt: 90, count: 8, out: 30},
+		{name: "speculation and preemption", cfg: vllm(60, drafts), prompt: 30, count: 8, out: 60, preempts: true},
 		{name: "cancellation", cfg: vllm(100), prompt: 60, count: 10, out: 10, cancel: true},
 		{name: "rejection", cfg: vllm(20), prompt: 90, count: 10, out: 10, rejects: true},
 	}

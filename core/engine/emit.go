@@ -1,56 +1,85 @@
 package engine
 
-import "github.com/dryserve/dryserve/core/seq"
+import (
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/seq"
+)
 
 // emit ends the pass's work for every running request whose tokens are all
 // computed: it gets its next token, or completes without one if it wants none.
 // It fills the pass's outputs and returns the decoding time in ms
 // (engine notes §4.5).
-//
-// The first token of a request whose prompt was computed in this pass comes
-// out of that computation and is not decoding.
 func (e *Engine) emit() (decodeMs float64) {
 	p := &e.pass
 	p.ready = p.ready[:0]
-	decodes, sumLen := 0, 0
 	for _, h := range e.running {
 		r := &e.requests.slab[h]
-		if r.computed < r.len() {
+		switch {
+		case r.computed < r.len():
+		case e.remaining(r) == 0:
+			o := e.signal(h)
+			o.Completed = true
+			p.outputs = append(p.outputs, o)
+			e.complete(h)
+		default:
+			p.ready = append(p.ready, h)
+		}
+	}
+	if e.cfg.MTP.Drafts > 0 {
+		e.running = e.stillRunning(e.running)
+		e.reserveBursts()
+	}
+	decodeMs = e.decodeMs()
+	for _, h := range p.ready {
+		if e.cfg.MTP.Drafts > 0 {
+			e.emitBurst(h)
 			continue
 		}
-		if e.remaining(r) == 0 {
-			p.outputs = append(p.outputs, e.signal(h))
-			p.outputs[len(p.outputs)-1].Completed = true
-			e.end(h)
-			continue
-		}
-		p.ready = append(p.ready, h)
-		if r.generated > 0 || r.prompt == 0 {
-			decodes++
-			sumLen += r.len()
-		}
-		if r.prompt == 0 {
+		if e.requests.slab[h].prompt == 0 {
 			p.acceptance.Forwards++
 			p.acceptance.AcceptedTokens++
 		}
-	}
-	if decodes > 0 {
-		decodeMs = e.timing.Decode(decodes, sumLen)
-	}
-	for _, h := range p.ready {
 		e.emitToken(h)
 	}
+	e.pool.Release(p.reserve)
+	p.reserve = p.reserve[:0]
 	for _, h := range p.rejected {
 		p.outputs = append(p.outputs, Output{Req: h, Tag: e.requests.slab[h].tag, Completed: true, Rejected: true})
 	}
-	kept := e.running[:0]
-	for _, h := range e.running {
+	e.running = e.stillRunning(e.running)
+	return decodeMs
+}
+
+// stillRunning keeps the requests of a list that run.
+func (e *Engine) stillRunning(list []Handle) []Handle {
+	kept := list[:0]
+	for _, h := range list {
 		if e.requests.slab[h].status == running {
 			kept = append(kept, h)
 		}
 	}
-	e.running = kept
-	return decodeMs
+	return kept
+}
+
+// decodeMs is the time of decoding the ready requests. On an aggregated worker
+// without speculation the first token of a request whose prompt was computed
+// in this pass comes out of that computation and is not decoding. A prefill
+// worker charges nothing.
+func (e *Engine) decodeMs() float64 {
+	if e.cfg.Role == config.Prefill {
+		return 0
+	}
+	free := e.cfg.Role == config.Aggregated && e.cfg.MTP.Drafts == 0
+	decodes, sumLen := 0, 0
+	for _, h := range e.pass.ready {
+		r := &e.requests.slab[h]
+		if free && r.generated == 0 && r.prompt > 0 {
+			continue
+		}
+		decodes++
+		sumLen += r.len()
+	}
+	return e.timing.Decode(decodes, sumLen)
 }
 
 // emitToken appends the request's next token; the last one completes it. The
@@ -69,7 +98,7 @@ func (e *Engine) emitToken(h Handle) {
 	r.emitted = true
 	if e.remaining(r) == 0 {
 		o.Completed = true
-		e.end(h)
+		e.complete(h)
 	}
 	e.pass.outputs = append(e.pass.outputs, o)
 }

@@ -39,6 +39,12 @@ func vllm(blocks int, change ...func(*config.Engine)) config.Engine {
 // trtllm makes it a TensorRT-LLM engine.
 func trtllm(c *config.Engine) { c.Backend = config.TRTLLM }
 
+// drafts adds speculation with two drafts per step.
+func drafts(c *config.Engine) {
+	c.MTP.Drafts = 2
+	c.MTP.AcceptRates = config.DefaultAcceptRates()
+}
+
 // story is what became of one request.
 type story struct {
 	arrivalMs float64

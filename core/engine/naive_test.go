@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/rng"
 )
 
 // A second model of the vLLM and TensorRT-LLM engines, written from the notes with lists that
 // are searched from end to end. It knows no hash: a block is identified by the
-// text of all tokens up to its end. It shares no code with the engine, not
-// even the durations.
+// text of all tokens up to its end. It shares no code with the engine but the
+// random stream, not even the durations.
 
 type naiveBlock struct {
 	content  string // "" until it is complete and cached
@@ -134,6 +135,7 @@ type naivePass struct {
 	work       []naiveWork
 	committed  []uint64
 	accepted   int
+	forwards   int
 	queued     [2][]int // lengths: fresh, preempted
 }
 
@@ -143,9 +145,11 @@ type naive struct {
 	waiting     []*naiveRequest
 	running     []*naiveRequest
 	preemptions int
+	draws       rng.Stream
 
 	// The pass being made.
 	budget    int
+	room      []*naiveBlock // reserved for bursts
 	preempted bool
 	p         *naivePass
 }
@@ -176,6 +180,9 @@ func (n *naive) hit(r *naiveRequest) []*naiveBlock {
 			break
 		}
 		run = append(run, b)
+	}
+	if n.cfg.Backend == config.VLLM && n.cfg.MTP.Drafts > 0 && n.remaining(r) > 0 && len(run) > 0 {
+		run = run[:len(run)-1]
 	}
 	return run
 }
@@ -271,11 +278,13 @@ func (n *naive) schedule(r *naiveRequest, hit []*naiveBlock) string {
 		if n.cfg.Backend == config.TRTLLM {
 			panic("an admitted request cannot grow")
 		}
-		victim := n.running[len(n.running)-1]
-		if n.cfg.Preemption == config.FIFO {
-			victim = n.running[0]
-		}
-		n.preempt(victim)
+		victim := n.preempt()
+		n.p.work = slices.DeleteFunc(n.p.work, func(w naiveWork) bool {
+			if w.r == victim {
+				n.budget += w.total
+			}
+			return w.r == victim
+		})
 		if victim == r {
 			return "current preempted"
 		}
@@ -294,22 +303,21 @@ func (n *naive) state() string {
 	return fmt.Sprintf("(%d, %d, %d)", len(n.running), len(n.waiting), n.pool.active())
 }
 
-func (n *naive) preempt(r *naiveRequest) {
+func (n *naive) preempt() *naiveRequest {
+	r := n.running[len(n.running)-1]
+	if n.cfg.Preemption == config.FIFO {
+		r = n.running[0]
+	}
 	text := fmt.Sprintf("%d %s->", r.id, n.state())
 	own := len(r.blocks)
 	n.running = slices.DeleteFunc(n.running, func(x *naiveRequest) bool { return x == r })
 	n.waiting = slices.Insert(n.waiting, 0, r)
 	n.pool.give(r.blocks)
 	r.blocks, r.computed, r.back = nil, 0, true
-	n.p.work = slices.DeleteFunc(n.p.work, func(w naiveWork) bool {
-		if w.r == r {
-			n.budget += w.total
-		}
-		return w.r == r
-	})
 	n.preempted = true
 	n.preemptions++
 	n.p.pressure = append(n.p.pressure, fmt.Sprintf("%s%s own %d", text, n.state(), own))
+	return r
 }
 
 // cache names the blocks that are complete now and were not before.
@@ -347,23 +355,54 @@ func (n *naive) workOf(r *naiveRequest) naiveWork {
 	return naiveWork{}
 }
 
-func (n *naive) finish(now float64, rejected []*naiveRequest) {
-	var done, ready []*naiveRequest
-	decodes, length := 0, 0
+// ready lists the running requests whose tokens are all computed and that want
+// another, and those that want none.
+func (n *naive) ready() (ready, done []*naiveRequest) {
 	for _, r := range n.running {
-		if r.computed < len(r.tokens) {
-			continue
-		}
-		if n.remaining(r) == 0 {
+		switch {
+		case r.computed < len(r.tokens):
+		case n.remaining(r) == 0:
 			done = append(done, r)
-			continue
+		default:
+			ready = append(ready, r)
 		}
-		ready = append(ready, r)
-		fresh := n.workOf(r).prompt > 0
-		if !fresh {
-			n.p.accepted++
+	}
+	return ready, done
+}
+
+// reserve is how many blocks the bursts may need; victims are found until the
+// pool has them.
+func (n *naive) reserve() {
+	for n.cfg.MTP.Drafts > 0 {
+		need := 0
+		ready, _ := n.ready()
+		for _, r := range ready {
+			most := min(n.cfg.MTP.Drafts+1, n.remaining(r))
+			need += n.ceil(len(r.tokens)+most) - n.ceil(len(r.tokens))
 		}
-		if r.generated > 0 || !fresh {
+		room, gone, ok := n.pool.take(nil, need)
+		if ok {
+			n.room = room
+			if len(gone) > 0 {
+				n.p.events = append(n.p.events, naiveEvent{removed: true, ends: gone})
+			}
+			return
+		}
+		n.preempt()
+	}
+}
+
+func (n *naive) finish(now float64, rejected []*naiveRequest) {
+	_, done := n.ready()
+	for _, r := range done {
+		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, -1, true, false, n.firstSignal(r)})
+		n.leave(r)
+	}
+	n.reserve()
+	ready, _ := n.ready()
+	decodes, length := 0, 0
+	for _, r := range ready {
+		if r.generated > 0 || n.workOf(r).prompt == 0 || n.cfg.MTP.Drafts > 0 {
 			decodes++
 			length += len(r.tokens)
 		}
@@ -382,20 +421,11 @@ func (n *naive) finish(now float64, rejected []*naiveRequest) {
 	n.p.end = now + naivePrefill(n.cfg, count, isl, prefix)
 	n.p.end += naiveDecode(n.cfg, decodes, length)
 
-	for _, r := range done {
-		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, -1, true, false, n.firstSignal(r)})
-		n.leave(r)
-	}
 	for _, r := range ready {
-		token := r.nextToken(r.generated)
-		r.tokens = append(r.tokens, token)
-		r.generated++
-		last := n.remaining(r) == 0
-		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, int64(token), last, false, n.firstSignal(r)})
-		if last {
-			n.leave(r)
-		}
+		n.emit(r)
 	}
+	n.pool.give(n.room)
+	n.room = nil
 	for _, r := range rejected {
 		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, -1, true, true, -1})
 	}
@@ -406,6 +436,47 @@ func (n *naive) finish(now float64, rejected []*naiveRequest) {
 			n.p.queued[0] = append(n.p.queued[0], r.prompt)
 		}
 	}
+}
+
+// emit gives a request its next token or, with drafts, tokens.
+func (n *naive) emit(r *naiveRequest) {
+	tokens := 1
+	if n.cfg.MTP.Drafts > 0 {
+		tokens = n.accept()
+	}
+	if n.workOf(r).prompt == 0 {
+		n.p.forwards++
+		n.p.accepted += tokens
+	}
+	for ; tokens > 0 && n.remaining(r) > 0; tokens-- {
+		before := r.computed
+		r.computed = len(r.tokens)
+		n.cache(r, before)
+		token := r.nextToken(r.generated)
+		r.tokens = append(r.tokens, token)
+		if n.cfg.MTP.Drafts > 0 && n.ceil(len(r.tokens)) > len(r.blocks) {
+			r.blocks = append(r.blocks, n.room[0])
+			n.room = n.room[1:]
+		}
+		r.generated++
+		last := n.remaining(r) == 0
+		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, int64(token), last, false, n.firstSignal(r)})
+		if last {
+			n.leave(r)
+		}
+	}
+}
+
+// accept draws the length of a burst, with the rates as floats.
+func (n *naive) accept() int {
+	tokens := 1
+	for _, rate := range n.cfg.MTP.AcceptRates[:n.cfg.MTP.Drafts] {
+		if rate < 1 && float64(n.draws.Uint64()) >= rate*math.Exp2(64) {
+			break
+		}
+		tokens++
+	}
+	return tokens
 }
 
 func (n *naive) firstSignal(r *naiveRequest) int {

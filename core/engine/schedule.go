@@ -56,6 +56,7 @@ func (e *Engine) schedule(h Handle, hits []kv.Block) verdict {
 // the pool cannot, it preempts; TensorRT-LLM never does, since it admits only
 // what can be completed.
 func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
+	p := &e.pass
 	r := &e.requests.slab[h]
 	fresh := e.blocksFor(target) - len(r.blocks) - len(hits)
 	if fresh == 0 && len(hits) == 0 {
@@ -71,7 +72,9 @@ func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
 		if len(e.running) == 0 || e.cfg.Backend == config.TRTLLM {
 			return blocked
 		}
-		if e.preempt() == h {
+		victim := e.preempt()
+		p.batch.undo(victim)
+		if victim == h {
 			return currentPreempted
 		}
 	}
@@ -79,7 +82,7 @@ func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
 
 // preempt takes the last (LIFO) or first (FIFO) running request out of the
 // batch: it gives back its blocks, keeps what it has generated and waits at
-// the head of the queue. Work it had been given in this pass is undone.
+// the head of the queue.
 func (e *Engine) preempt() (victim Handle) {
 	p := &e.pass
 	i := 0
@@ -96,7 +99,7 @@ func (e *Engine) preempt() (victim Handle) {
 	r.computed = 0
 	r.status = preempted
 	e.waiting.pushFront(e.requests.slab, victim)
-	p.batch.undo(victim)
+	e.destinations.generation++
 	p.preempted = true
 	p.preemptions++
 
@@ -106,7 +109,7 @@ func (e *Engine) preempt() (victim Handle) {
 }
 
 func (e *Engine) load() Load {
-	return Load{Running: len(e.running), Waiting: e.waiting.len(), ActiveBlocks: e.pool.Active()}
+	return Load{Running: len(e.running), Waiting: e.WaitingLen(), ActiveBlocks: e.pool.Active()}
 }
 
 // publish names the blocks that became complete between before and after

@@ -72,11 +72,11 @@ func TestPrompt(t *testing.T) {
 }
 
 func TestUnknownStepIsAnError(t *testing.T) {
-	s, err := parse([]byte(`{"config":{},"steps":[{"at":0,"op":"reserve","id":1}]}`))
+	s, err := parse([]byte(`{"config":{},"steps":[{"at":0,"op":"resume","id":1}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(s); err == nil || !strings.Contains(err.Error(), "reserve") {
+	if _, err := Run(s); err == nil || !strings.Contains(err.Error(), "resume") {
 		t.Errorf("error %v, want one that names the op", err)
 	}
 }
