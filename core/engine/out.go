@@ -66,6 +66,11 @@ type Out struct {
 	// admission, no pressure, no output, no fact, no work scheduled. Repeating such a
 	// pass at the same time does nothing either (corrections §4).
 	Effect bool
+
+	// Stuck is true for a decode step of SGLang whose only request found no
+	// room for its next token. It counts as an effect: the reference repeats it
+	// for ever. FailHead ends the request (corrections §4).
+	Stuck bool
 }
 
 // Effects is what a command said besides its code: slices owned by the engine,
@@ -120,6 +125,10 @@ type Pressure struct {
 	Tag           uint32
 	Before, After Load
 	OwnBlocks     int // blocks the request held
+
+	// SGLang only: blocks that were free or could be evicted before, and those
+	// that the batch needed.
+	AvailableBlocks, RequiredBlocks int
 }
 
 // Output is one signal of a request. A terminal one has Completed set; a
@@ -172,7 +181,12 @@ type Metrics struct {
 	PhysicalCacheUsage float64 // (active + inactive) / total
 	RunningRequests    int
 	WaitingRequests    int
-	Preemptions        int // since the start
+	Preemptions        int // since the start; SGLang counts none
+
+	// SGLang only, of one pass: prompt tokens found cached at admissions, and
+	// the sum of these and of the tokens computed.
+	CacheHitTokens   int
+	CacheTotalTokens int
 }
 
 // Forward describes the work of one pass (engine notes §10.1). Variances are

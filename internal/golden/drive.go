@@ -10,6 +10,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/group"
+	"github.com/dryserve/dryserve/core/sglang"
 )
 
 // driver runs one scenario and writes down what the engine says, in the form
@@ -22,6 +23,28 @@ type driver struct {
 
 	transfer         config.Transfer
 	sources, targets map[uint64]engine.Handle // by handoff
+}
+
+// scheduler is a rank of either kind.
+type scheduler interface {
+	UUID(engine.Handle) [16]byte
+	Find(uuid [16]byte) (engine.Handle, bool)
+	Submit(engine.Request) (engine.Handle, engine.Code)
+	SubmitPrefill(engine.Request) (engine.Handle, engine.Code)
+	Reserve(engine.Request) (engine.Handle, engine.Code)
+	Activate(engine.Handle) engine.Code
+	ReleaseSource(engine.Handle) engine.Code
+	Cancel(engine.Handle) engine.Code
+	Effects() *engine.Effects
+	Metrics() engine.Metrics
+	Out() *engine.Out
+}
+
+func (d *driver) rank(i int) scheduler {
+	if r := d.group.SGLang(i); r != nil {
+		return r
+	}
+	return d.group.Rank(i)
 }
 
 // Run drives a fresh engine through the scenario and returns one line for each
@@ -96,13 +119,13 @@ func uuid(id uint64) (u [16]byte) {
 	return u
 }
 
-func id(e *engine.Engine, h engine.Handle) uint64 {
+func id(e scheduler, h engine.Handle) uint64 {
 	u := e.UUID(h)
 	return binary.BigEndian.Uint64(u[8:])
 }
 
 func (d *driver) command(s Step, now float64) error {
-	e := d.group.Rank(s.Rank)
+	e := d.rank(s.Rank)
 	result, code, err := d.apply(e, s)
 	if err != nil {
 		return err
@@ -124,7 +147,7 @@ func (d *driver) command(s Step, now float64) error {
 }
 
 // apply gives the engine the step's command and words its result.
-func (d *driver) apply(e *engine.Engine, s Step) (result string, code engine.Code, err error) {
+func (d *driver) apply(e scheduler, s Step) (result string, code engine.Code, err error) {
 	q := engine.Request{
 		UUID: uuid(s.ID), Tokens: s.prompt(), MaxOutput: s.MaxOutput, OutputIDs: s.OutputIDs, Handoff: s.Handoff,
 	}
@@ -166,7 +189,7 @@ func (d *driver) apply(e *engine.Engine, s Step) (result string, code engine.Cod
 }
 
 // lifecycle words facts about handed-off requests.
-func (d *driver) lifecycle(e *engine.Engine, facts []engine.Lifecycle) []any {
+func (d *driver) lifecycle(e scheduler, facts []engine.Lifecycle) []any {
 	list := []any{}
 	for _, f := range facts {
 		if f.Kind == engine.DestinationReserved {
@@ -192,7 +215,7 @@ func (d *driver) lifecycle(e *engine.Engine, facts []engine.Lifecycle) []any {
 
 // start is what a rank says at the start of a pass.
 func (d *driver) start(rank int) object {
-	e := d.group.Rank(rank)
+	e := d.rank(rank)
 	out := e.Out()
 	committed := []uint64{}
 	for _, h := range out.Committed {
@@ -214,7 +237,7 @@ func (d *driver) start(rank int) object {
 
 // end adds what a rank says at the end of a pass.
 func (d *driver) end(rank int, to object) {
-	e := d.group.Rank(rank)
+	e := d.rank(rank)
 	out := e.Out()
 	outputs := []any{}
 	for _, o := range out.Outputs {
@@ -258,13 +281,17 @@ func convergence(c group.Convergence) string {
 	return "NotApplicable"
 }
 
-func pressureText(e *engine.Engine, p engine.Pressure) string {
+func pressureText(e scheduler, p engine.Pressure) string {
+	if _, ok := e.(*sglang.Rank); ok {
+		return fmt.Sprintf("SglangRetraction req%d (%d, None, %d)->(%d, None, %d) own=%d lab=Some(%d) rb=Some(%d)", id(e, p.Req),
+			p.Before.Running, p.Before.ActiveBlocks, p.After.Running, p.After.ActiveBlocks, p.OwnBlocks, p.AvailableBlocks, p.RequiredBlocks)
+	}
 	return fmt.Sprintf("VllmPreemption req%d (%d, Some(%d), %d)->(%d, Some(%d), %d) own=%d lab=None rb=None", id(e, p.Req),
 		p.Before.Running, p.Before.Waiting, p.Before.ActiveBlocks,
 		p.After.Running, p.After.Waiting, p.After.ActiveBlocks, p.OwnBlocks)
 }
 
-func output(e *engine.Engine, o engine.Output) object {
+func output(e scheduler, o engine.Output) object {
 	var token, cached any
 	if o.HasToken {
 		token = o.Token
@@ -306,7 +333,7 @@ func (d *driver) kvEvents(rank int, events []engine.KVEvent, kvBlocks []engine.K
 func metrics(m engine.Metrics) object {
 	return object{
 		"act": m.ActiveBlocks, "inact": m.InactiveBlocks, "tot": m.TotalBlocks, "run": m.RunningRequests,
-		"wait": m.WaitingRequests, "preempt": m.Preemptions, "hit": 0, "hit_tot": 0,
+		"wait": m.WaitingRequests, "preempt": m.Preemptions, "hit": m.CacheHitTokens, "hit_tot": m.CacheTotalTokens,
 	}
 }
 

@@ -49,7 +49,7 @@ func TestLoadRefuses(t *testing.T) {
 		{`{"config":{}} {}`, "data after"},
 		{`{"config":{"num_blocks":3}}`, "num_blocks"},
 		{`{"config":{},"dp":2,"steps":[{"at":0,"rank":2,"op":"submit"}]}`, "rank 2 of 2"},
-		{`{"config":{"backend":"sglang"}}`, "sglang"},
+		{`{"config":{"backend":"sglang","sglang":{"schedule_policy":"random"}}}`, "random"},
 		{`{"config":{"preemption_mode":"none"}}`, "none"},
 		{`{"config":{"timing_model":{"type":"external"}}}`, "external"},
 		{`{"config":{"block_size":1}}`, "core/config"},
