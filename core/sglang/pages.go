@@ -80,14 +80,15 @@ func (e *Rank) cachePrefix(r *request) {
 	r.node, r.cached = node, to
 }
 
-// settle is the end of a request's pages: those that are complete stay in the
-// cache, the others are freed (engine notes §6.5).
+// settle is the end of a request's pages: those whose tokens all have KV stay
+// in the cache, the others are freed. The last token has none if it came out of
+// a prefill (engine notes §6.4, §6.5).
 func (e *Rank) settle(r *request) {
 	if !e.cfg.EnablePrefixCaching {
 		e.drop(r)
 		return
 	}
-	to := min(r.len()/e.cfg.BlockSize, len(r.pages))
+	to := r.computed / e.cfg.BlockSize
 	e.cache.Free(r.pages[to:])
 	e.events.removed(e.cache.Removed())
 	e.publish(r, r.cached, to)
