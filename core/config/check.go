@@ -34,6 +34,8 @@ const (
 	NeedsVLLM               // only vLLM has it
 	NeedsPrefixCaching      // host offload extends the prefix cache
 	NotAChance              // a probability outside [0,1]
+	NeedsSGLang             // only SGLang has it
+	NotAMultiple            // not a multiple of the block size
 )
 
 // Field names a field of Engine or Replay.
@@ -76,6 +78,12 @@ const (
 	FieldTransferBandwidth
 	FieldKVCacheBytes
 	FieldHostOffload
+	FieldSchedulePolicy
+	FieldMaxPrefillTokens
+	FieldChunkedPrefillSize
+	FieldClipMaxNewTokens
+	FieldConservativeness
+	FieldPrefillDecodeInterval
 )
 
 // Fault is the first rule that a configuration breaks; the zero value means
@@ -89,8 +97,8 @@ type Fault struct {
 func (f Fault) OK() bool { return f.Code == Valid }
 
 // Check returns the first fault in the reference's order of checks: counts,
-// block size, limits, intervals, speed-ups, MTP, chunking, events, transfer,
-// host offload, timing, then the launch fields. Enumerators come before all of them.
+// block size, limits, intervals, speed-ups, MTP, SGLang, chunking, events,
+// transfer, host offload, timing, then the launch fields. Enumerators come before all of them.
 //
 // Source: reference behaviour notes, engine §2.1 and §2.2.
 func (e Engine) Check() Fault {
@@ -103,6 +111,9 @@ func (e Engine) Check() Fault {
 	if f := e.checkIntervals(); !f.OK() {
 		return f
 	}
+	if f := e.checkDecodeInterval(); !f.OK() {
+		return f
+	}
 	if c := ratio(e.SpeedupRatio); c != Valid {
 		return Fault{c, FieldSpeedupRatio}
 	}
@@ -110,6 +121,9 @@ func (e Engine) Check() Fault {
 		return Fault{c, FieldDecodeSpeedupRatio}
 	}
 	if f := e.checkMTP(); !f.OK() {
+		return f
+	}
+	if f := e.checkSGLang(); !f.OK() {
 		return f
 	}
 	if e.Backend == SGLang && !e.EnableChunkedPrefill {

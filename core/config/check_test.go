@@ -108,6 +108,18 @@ func TestCheck(t *testing.T) {
 		{"host without cache", func(r *Replay) { offload(r).EnablePrefixCaching = false }, Fault{NeedsPrefixCaching, FieldHostOffload}},
 		{"host and drafts", func(r *Replay) { offload(r).MTP.Drafts = 1 }, Fault{Exclusive, FieldHostOffload}},
 		{"host without bytes", func(r *Replay) { offload(r).KVCacheBytesPerToken = 0 }, Fault{NotPositive, FieldKVCacheBytes}},
+		{"schedule policy", func(r *Replay) { sglang(r).SGLang.Policy = 2 }, Fault{UnknownValue, FieldSchedulePolicy}},
+		{"prefill tokens 0", func(r *Replay) { sglang(r).SGLang.MaxPrefillTokens = 0 }, Fault{NotPositive, FieldMaxPrefillTokens}},
+		{"prefill tokens beyond", func(r *Replay) { sglang(r).SGLang.MaxPrefillTokens = Unbounded + 1 }, Fault{TooLarge, FieldMaxPrefillTokens}},
+		{"chunk 0", func(r *Replay) { sglang(r).SGLang.ChunkedPrefillSize = 0 }, Fault{NotPositive, FieldChunkedPrefillSize}},
+		{"clip negative", func(r *Replay) { sglang(r).SGLang.ClipMaxNewTokens = -1 }, Fault{Negative, FieldClipMaxNewTokens}},
+		{"clip 0", func(r *Replay) { sglang(r).SGLang.ClipMaxNewTokens = 0 }, Fault{}},
+		{"conservativeness", func(r *Replay) { sglang(r).SGLang.Conservativeness = -0.5 }, Fault{NegativeFloat, FieldConservativeness}},
+		{"clip beyond", func(r *Replay) { sglang(r).SGLang.ClipMaxNewTokens = Unbounded + 1 }, Fault{TooLarge, FieldClipMaxNewTokens}},
+		{"vllm does not read them", func(r *Replay) { r.Engine.SGLang = SGLangOptions{Policy: 9, Conservativeness: -1} }, Fault{}},
+		{"decode interval negative", func(r *Replay) { sglang(r).SGLang.PrefillDecodeInterval = -1 }, Fault{Negative, FieldPrefillDecodeInterval}},
+		{"decode interval", func(r *Replay) { sglang(r).SGLang.PrefillDecodeInterval = 2 }, Fault{}},
+		{"decode interval vllm", func(r *Replay) { r.Engine.SGLang.PrefillDecodeInterval = 2 }, Fault{NeedsSGLang, FieldPrefillDecodeInterval}},
 		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},
 	}
 	for _, c := range cases {
@@ -117,6 +129,33 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
 		}
 	}
+}
+
+func TestCheckChunk(t *testing.T) {
+	cases := []struct {
+		backend             Backend
+		block, chunk, ranks int
+		want                Fault
+	}{
+		{SGLang, 4, 8192, 1, Fault{}},
+		{SGLang, 3, 8192, 1, Fault{NotAMultiple, FieldChunkedPrefillSize}},
+		{VLLM, 3, 8192, 1, Fault{}},
+		{SGLang, 4, 4, 5, Fault{NotPositive, FieldChunkedPrefillSize}},
+		{SGLang, 4, 4, 4, Fault{}},
+	}
+	for _, c := range cases {
+		e := Defaults(c.backend)
+		e.BlockSize, e.SGLang.ChunkedPrefillSize, e.DPSize = c.block, c.chunk, c.ranks
+		if got := e.CheckChunk(); got != c.want {
+			t.Errorf("%+v: got %+v", c, got)
+		}
+	}
+}
+
+// sglang makes a run one of SGLang with blocks of 4 tokens.
+func sglang(r *Replay) *Engine {
+	r.Engine.Backend, r.Engine.BlockSize = SGLang, 4
+	return &r.Engine
 }
 
 // offload gives a run a pool of host memory.

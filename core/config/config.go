@@ -84,6 +84,8 @@ type Engine struct {
 	Transfer                Transfer
 	KVCacheBytesPerToken    int // needed by host offload only; 0: not set
 	HostOffload             HostOffload
+
+	SGLang SGLangOptions // used by that backend only
 }
 
 // SLA bounds goodput; a negative bound is unset.

@@ -23,6 +23,8 @@ func Defaults(b Backend) Engine {
 
 		PrefillScheduleInterval: 1,
 		MTP:                     MTP{Seed: DefaultMTPSeed},
+
+		SGLang: DefaultSGLang(),
 	}
 }
 

@@ -33,27 +33,32 @@ func (e *Engine) tooLong(h Handle) bool {
 // lookup finds the longest run of leading blocks of the request that are in
 // the pool. With vLLM a request that still wants a token must compute at least
 // one, so the hit ends before the block that holds its last token, and with
-// speculation one block earlier still (engine notes §4.6, corrections §10). The list is valid until the next lookup.
+// speculation one block earlier still (engine notes §4.6, corrections §10).
+// The list is valid until the next lookup.
 func (e *Engine) lookup(h Handle) []kv.Block {
 	r := &e.requests.slab[h]
-	blocks := r.tokens.Blocks()
-	limit := len(blocks)
-	if e.cfg.Backend != config.TRTLLM && e.remaining(r) > 0 {
-		limit = min(limit, max(r.len()-1, 0)/e.cfg.BlockSize)
-	}
+	limit := r.len() / e.cfg.BlockSize
 	drop := 0
-	if e.cfg.Backend == config.VLLM && e.cfg.MTP.Drafts > 0 && e.remaining(r) > 0 {
-		drop = 1
+	if e.cfg.Backend != config.TRTLLM && e.remaining(r) > 0 {
+		limit = max(r.len()-1, 0) / e.cfg.BlockSize
+		drop = min(e.cfg.MTP.Drafts, 1)
 	}
+	hits := e.resident(r, limit)
+	return hits[:max(len(hits)-drop, 0)]
+}
+
+// resident is the run of the request's first blocks, at most limit, that are in
+// the pool. The list is valid until the next call.
+func (e *Engine) resident(r *request, limit int) []kv.Block {
+	blocks := r.tokens.Blocks()
 	hits := e.pass.hits[:0]
-	for _, id := range blocks[:limit] {
+	for _, id := range blocks[:min(limit, len(blocks))] {
 		b := e.pool.Lookup(id.Hash)
 		if b == 0 {
 			break
 		}
 		hits = append(hits, b)
 	}
-	hits = hits[:max(len(hits)-drop, 0)]
 	e.pass.hits = hits
 	return hits
 }
@@ -107,15 +112,32 @@ func (e *Engine) toCompletion(r *request) int {
 	return e.blocksFor(r.promptLen + min(r.maxOutput, config.MaxTotalSlots))
 }
 
-// promised counts the blocks that the running requests do not hold yet but
-// may need until they are completed.
+// promised counts the blocks that the running requests, and the destinations
+// that have their prompt's blocks, do not hold yet but may need until they are
+// completed.
 func (e *Engine) promised() int {
 	n := 0
 	for _, h := range e.running {
-		r := &e.requests.slab[h]
-		n += max(e.toCompletion(r)-len(r.blocks), 0)
+		n += e.missing(h)
+	}
+	for _, h := range e.destinations.held {
+		n += e.missing(h)
+	}
+	if e.waiting.activated > 0 {
+		slab := e.requests.slab
+		for h := e.waiting.head(slab); h != 0; h = slab[h].next {
+			if slab[h].status == activated {
+				n += e.missing(h)
+			}
+		}
 	}
 	return n
+}
+
+// missing is what a request still needs of the blocks it takes in the end.
+func (e *Engine) missing(h Handle) int {
+	r := &e.requests.slab[h]
+	return max(e.toCompletion(r)-len(r.blocks), 0)
 }
 
 // blocksFor is the number of blocks that n tokens take.

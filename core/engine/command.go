@@ -11,10 +11,17 @@ const reserveTokens = 1 << 16
 // submitted while a pass is in flight is seen by the next pass
 // (engine notes §3, §4.1).
 func (e *Engine) Submit(q Request) (Handle, Code) {
-	maxOutput := q.MaxOutput
-	if q.OutputIDs != nil {
-		maxOutput = len(q.OutputIDs)
+	h, code := e.add(q)
+	if code == Applied {
+		e.requests.slab[h].status = waiting
+		e.waiting.pushBack(e.requests.slab, h)
 	}
+	return h, code
+}
+
+// add enters a request into the slab; the caller puts it in a queue.
+func (e *Engine) add(q Request) (Handle, Code) {
+	maxOutput := q.output()
 	if maxOutput < 0 {
 		return 0, NegativeOutput
 	}
@@ -23,9 +30,11 @@ func (e *Engine) Submit(q Request) (Handle, Code) {
 	}
 	e.beginCommand()
 	h := e.requests.add(q.UUID)
+	e.order++
 	r := &e.requests.slab[h]
 	r.tag = q.Tag
-	r.status = waiting
+	r.handoff = q.Handoff
+	r.order = e.order
 	r.promptLen = len(q.Tokens)
 	r.maxOutput = e.clampOutput(len(q.Tokens), maxOutput)
 	r.hasPlan = q.OutputIDs != nil
@@ -37,8 +46,6 @@ func (e *Engine) Submit(q Request) (Handle, Code) {
 	r.tokens.AppendAll(q.Tokens)
 	r.blocks = slices.Grow(r.blocks, blocks)
 	e.pass.hits = slices.Grow(e.pass.hits[:0], blocks)
-
-	e.waiting.pushBack(e.requests.slab, h)
 	return h, Applied
 }
 
@@ -49,29 +56,38 @@ func (e *Engine) Find(uuid [16]byte) (Handle, bool) {
 	return h, h != 0
 }
 
-// Cancel ends a request without a terminal output and gives back its blocks.
-// Outputs of the request that wait for the end of a pass in flight are dropped
-// (engine notes §3). It is Noop if the request has reached its end.
+// Cancel ends a request without a terminal output, whatever it waits for, and
+// gives back its blocks. Outputs and facts of the request that wait for the
+// end of a pass in flight are dropped (engine notes §3). It is Noop if the
+// request has reached its end.
 func (e *Engine) Cancel(h Handle) Code {
-	if h <= 0 || int(h) >= len(e.requests.slab) || !e.requests.slab[h].known {
+	if !e.requests.known(h) {
 		return Noop
 	}
 	e.beginCommand()
-	r := &e.requests.slab[h]
-	switch r.status {
+	switch r := &e.requests.slab[h]; r.status {
 	case waiting, preempted:
 		e.waiting.remove(e.requests.slab, h)
 		e.requests.finish(h)
+	case activated:
+		e.waiting.remove(e.requests.slab, h)
+		e.end(h)
 	case running:
 		i := slices.Index(e.running, h)
 		e.running = slices.Delete(e.running, i, i+1)
 		e.end(h)
+	case heldSource:
+		e.end(h)
+	case pendingDestination, heldDestination:
+		e.leaveDestinations(h)
+		e.end(h)
 	}
 	e.requests.forget(h)
 	if e.pass.inFlight {
-		e.pass.dropOutputs(h)
+		e.pass.drop(h)
 	}
 	e.said.Retired = append(e.said.Retired, h)
+	e.tryReserve(&e.said.Lifecycle)
 	return Applied
 }
 
@@ -87,13 +103,14 @@ func (e *Engine) FailHead() (h Handle, tag uint32, ok bool) {
 		return 0, 0, false
 	}
 	e.waiting.remove(e.requests.slab, h)
-	e.requests.finish(h)
+	e.end(h)
 	e.requests.forget(h)
 	return h, e.requests.slab[h].tag, true
 }
 
-// end finishes a request that held blocks and gives them back.
+// end finishes a request and gives back its blocks.
 func (e *Engine) end(h Handle) {
+	e.destinations.generation++
 	r := &e.requests.slab[h]
 	e.pool.Release(r.blocks)
 	r.blocks = r.blocks[:0]
@@ -109,7 +126,7 @@ func (e *Engine) Effects() *Effects {
 
 // beginCommand forgets what the command before said.
 func (e *Engine) beginCommand() {
-	e.said.Retired = e.said.Retired[:0]
+	e.said.Lifecycle, e.said.Retired = e.said.Lifecycle[:0], e.said.Retired[:0]
 	e.events.begin(commandLog)
 	if e.pass.inFlight {
 		e.events.at = passLog

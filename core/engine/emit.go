@@ -20,7 +20,7 @@ func (e *Engine) emit() (decodeMs float64) {
 			o := e.signal(h)
 			o.Completed = true
 			p.outputs = append(p.outputs, o)
-			e.end(h)
+			e.complete(h)
 		default:
 			p.ready = append(p.ready, h)
 		}
@@ -98,7 +98,7 @@ func (e *Engine) emitToken(h Handle) {
 	r.emitted = true
 	if e.remaining(r) == 0 {
 		o.Completed = true
-		e.end(h)
+		e.complete(h)
 	}
 	e.pass.outputs = append(e.pass.outputs, o)
 }

@@ -15,12 +15,15 @@
 // the scheduler's state at once and are seen by the next pass.
 //
 // Invariants:
-//   - a request is waiting, running or finished; only running ones hold
-//     blocks, and exactly those for the tokens they have computed.
+//   - a request is waiting, running or finished; a handed-off one may also be
+//     held for its transfer. Only running and held requests and those that a
+//     transfer brought hold blocks, and exactly those for the tokens that have
+//     KV or will be brought.
 //   - between passes every running request has at least one token left to
 //     compute: a pass either completes a request whose tokens are all computed
 //     or gives it its next one.
-//   - the waiting queue is served strictly from its head.
+//   - the waiting queue is served strictly from its head; while a destination
+//     waits for blocks, from the first request that has its own.
 //   - after warm-up (slabs and lists have reached their size) Submit, Begin
 //     and Complete allocate nothing.
 //
@@ -48,6 +51,8 @@ type Engine struct {
 	waiting  queue
 	running  []Handle // in the order they were admitted
 
+	destinations  destinations
+	order         uint64 // of the command that brought the last request
 	speculation   speculation
 	waveStep      int  // of the next pass
 	capacityBound bool // the last pass free to admit all left somebody waiting
@@ -84,8 +89,9 @@ func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
 // WorkerID is the number given to New.
 func (e *Engine) WorkerID() uint64 { return e.workerID }
 
-// WaitingLen counts the requests in the waiting queue, preempted ones included.
-func (e *Engine) WaitingLen() int { return e.waiting.len() }
+// WaitingLen counts the requests that wait: preempted ones are included, and
+// destinations that are not active yet.
+func (e *Engine) WaitingLen() int { return e.waiting.len() + e.destinations.len() }
 
 // RunningLen counts the running requests.
 func (e *Engine) RunningLen() int { return len(e.running) }
@@ -119,7 +125,7 @@ func (e *Engine) Metrics() Metrics {
 		CacheUsage:         float64(active) / float64(total),
 		PhysicalCacheUsage: float64(active+inactive) / float64(total),
 		RunningRequests:    len(e.running),
-		WaitingRequests:    e.waiting.len(),
+		WaitingRequests:    e.WaitingLen(),
 		Preemptions:        e.pass.preemptions,
 	}
 }

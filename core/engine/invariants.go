@@ -21,26 +21,11 @@ func (e *Engine) check() {
 		}
 		held += len(r.blocks)
 	}
+	held += e.checkDestinations()
 	if held < e.pool.Active() {
 		panic("engine: a block is held by nobody")
 	}
-	var fresh, back moments
-	last := Handle(0)
-	for h := e.waiting.head(e.requests.slab); h != 0; h = e.requests.slab[h].next {
-		r := &e.requests.slab[h]
-		if r.prev != last || r.computed != 0 || len(r.blocks) != 0 {
-			panic("engine: a waiting request holds something")
-		}
-		if r.status == preempted {
-			back.add(r.len())
-		} else {
-			fresh.add(r.promptLen)
-		}
-		last = h
-	}
-	if fresh != e.waiting.fresh || back != e.waiting.preempted {
-		panic("engine: the queue's sums are wrong")
-	}
+	e.checkQueue()
 	known := 0
 	for h := 1; h < len(e.requests.slab); h++ {
 		if r := &e.requests.slab[h]; r.known {
@@ -48,9 +33,67 @@ func (e *Engine) check() {
 			if e.requests.ids.get(e.requests.slab, r.uuid) != Handle(h) {
 				panic("engine: a request cannot be found by its id")
 			}
+			if r.status == heldSource {
+				known--
+			}
 		}
 	}
-	if known != e.requests.ids.used || known != len(e.running)+e.waiting.len() {
+	if known != len(e.running)+e.WaitingLen() {
 		panic("engine: a request is lost")
+	}
+}
+
+// checkDestinations returns the number of blocks held by requests that do not
+// run.
+func (e *Engine) checkDestinations() (held int) {
+	d := &e.destinations
+	var lengths moments
+	for _, h := range append(append([]Handle{}, d.pending...), d.held...) {
+		r := &e.requests.slab[h]
+		lengths.add(r.promptLen)
+		if want := e.blocksFor(r.promptLen); r.status == heldDestination && len(r.blocks) != want {
+			panic("engine: a destination does not hold its prompt's blocks")
+		}
+	}
+	if lengths != d.lengths {
+		panic("engine: the destinations' sums are wrong")
+	}
+	for h := 1; h < len(e.requests.slab); h++ {
+		switch r := &e.requests.slab[h]; r.status {
+		case heldSource, heldDestination, activated:
+			held += len(r.blocks)
+		case running:
+		default:
+			if len(r.blocks) > 0 {
+				panic("engine: a request holds blocks that it must not hold")
+			}
+		}
+	}
+	return held
+}
+
+// checkQueue recounts the waiting queue.
+func (e *Engine) checkQueue() {
+	var fresh, back moments
+	ready := 0
+	last := Handle(0)
+	for h := e.waiting.head(e.requests.slab); h != 0; h = e.requests.slab[h].next {
+		r := &e.requests.slab[h]
+		if r.prev != last {
+			panic("engine: the waiting queue is torn")
+		}
+		switch r.status {
+		case activated:
+			ready++
+			back.add(r.len())
+		case preempted:
+			back.add(r.len())
+		default:
+			fresh.add(r.promptLen)
+		}
+		last = h
+	}
+	if fresh != e.waiting.fresh || back != e.waiting.back || ready != e.waiting.activated {
+		panic("engine: the queue's sums are wrong")
 	}
 }

@@ -31,6 +31,16 @@ func (m *moments) sub(length int) {
 	m.sqHi, _ = bits.Sub64(m.sqHi, hi, borrow)
 }
 
+// plus is the moments of both lists together.
+func (m moments) plus(o moments) moments {
+	var carry uint64
+	m.n += o.n
+	m.sum += o.sum
+	m.sqLow, carry = bits.Add64(m.sqLow, o.sqLow, 0)
+	m.sqHi, _ = bits.Add64(m.sqHi, o.sqHi, carry)
+	return m
+}
+
 // variance is the population variance (n*Σx² - (Σx)²)/n/n, with an exact
 // numerator (engine notes §10.1); 0 for no lengths.
 func (m *moments) variance() float64 {

@@ -14,6 +14,8 @@ const (
 	Noop                // there is no such request
 	AlreadyActive       // a request with this UUID has not reached its end yet
 	NegativeOutput      // MaxOutput is below zero
+	PromptTooLong       // a destination's prompt leaves no room below the model's limit
+	PromptTooLarge      // a destination's prompt does not fit in the pool
 )
 
 // Request describes what to run. The engine copies what it keeps.
@@ -23,6 +25,15 @@ type Request struct {
 	Tokens    []uint32 // prompt, may be empty
 	MaxOutput int      // tokens to generate, >= 0; ignored if OutputIDs is not nil
 	OutputIDs []uint32 // planned output; if not nil its length is the output length
+	Handoff   uint64   // echoed in lifecycle facts of a handed-off request
+}
+
+// output is the number of tokens asked for.
+func (q *Request) output() int {
+	if q.OutputIDs != nil {
+		return len(q.OutputIDs)
+	}
+	return q.MaxOutput
 }
 
 // Out is what a pass said: slices owned by the engine. The fields under "start"
@@ -43,17 +54,23 @@ type Out struct {
 	// Outputs lists completions without a token, then tokens, both in running
 	// order, then rejections in queue order (engine notes §4.5).
 	Outputs    []Output
-	KVEvents   []KVEvent // in the order of the scheduling decisions
-	KVBlocks   []KVBlock // the events' blocks
-	KVTokens   []uint32  // the stored blocks' tokens, if they are emitted
+	Lifecycle  []Lifecycle // in the order of the outputs, then of reservations
+	KVEvents   []KVEvent   // in the order of the scheduling decisions
+	KVBlocks   []KVBlock   // the events' blocks
+	KVTokens   []uint32    // the stored blocks' tokens, if they are emitted
 	Metrics    Metrics
 	Forward    Forward
 	Acceptance Acceptance
 
 	// Effect is false for a pass that did nothing that could be seen: no
-	// admission, no pressure, no output, no work scheduled. Repeating such a
+	// admission, no pressure, no output, no fact, no work scheduled. Repeating such a
 	// pass at the same time does nothing either (corrections §4).
 	Effect bool
+
+	// Stuck is true for a decode step of SGLang whose only request found no
+	// room for its next token. It counts as an effect: the reference repeats it
+	// for ever. FailHead ends the request (corrections §4).
+	Stuck bool
 }
 
 // Effects is what a command said besides its code: slices owned by the engine,
@@ -63,7 +80,29 @@ type Effects struct {
 	KVEvents []KVEvent
 	KVBlocks []KVBlock
 	KVTokens []uint32
-	Retired  []Handle // requests that ended by the command
+
+	Lifecycle []Lifecycle
+	Retired   []Handle // requests that ended by the command
+}
+
+// LifecycleKind tells the facts about a handed-off request apart.
+type LifecycleKind uint8
+
+// Kinds of lifecycle facts.
+const (
+	SourceHeld          LifecycleKind = iota // its prompt is computed and kept for the transfer
+	DestinationReserved                      // the blocks for its prompt are reserved
+)
+
+// Lifecycle is a fact about a handed-off request.
+type Lifecycle struct {
+	Kind    LifecycleKind
+	Req     Handle
+	Tag     uint32
+	Handoff uint64
+	// Tokens are, of a source, the prompt; of a destination, the reserved blocks
+	// that were not resident, in tokens: what a transfer has to bring.
+	Tokens int
 }
 
 // Admission says that a waiting request joined the running batch.
@@ -86,6 +125,10 @@ type Pressure struct {
 	Tag           uint32
 	Before, After Load
 	OwnBlocks     int // blocks the request held
+
+	// SGLang only: blocks that were free or could be evicted before, and those
+	// that the batch needed.
+	AvailableBlocks, RequiredBlocks int
 }
 
 // Output is one signal of a request. A terminal one has Completed set; a
@@ -138,7 +181,12 @@ type Metrics struct {
 	PhysicalCacheUsage float64 // (active + inactive) / total
 	RunningRequests    int
 	WaitingRequests    int
-	Preemptions        int // since the start
+	Preemptions        int // since the start; SGLang counts none
+
+	// SGLang only, of one pass: prompt tokens found cached at admissions, and
+	// the sum of these and of the tokens computed.
+	CacheHitTokens   int
+	CacheTotalTokens int
 }
 
 // Forward describes the work of one pass (engine notes §10.1). Variances are

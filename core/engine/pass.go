@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/dryserve/dryserve/core/kv"
+import (
+	"slices"
+
+	"github.com/dryserve/dryserve/core/kv"
+)
 
 // pass is the state of the pass that is being made or in flight, and the
 // scratch lists passes share.
@@ -18,6 +22,7 @@ type pass struct {
 	rejected []Handle
 
 	outputs    []Output
+	lifecycle  []Lifecycle
 	acceptance Acceptance
 	forward    Forward
 }
@@ -74,7 +79,7 @@ func (e *Engine) start(nowMs float64) {
 	p.startMs = nowMs
 	p.preempted = false
 	p.rejected = p.rejected[:0]
-	p.outputs = p.outputs[:0]
+	p.outputs, p.lifecycle = p.outputs[:0], p.lifecycle[:0]
 	p.acceptance = Acceptance{}
 }
 
@@ -91,8 +96,9 @@ func (e *Engine) Complete(endMs float64) bool {
 	for _, h := range e.requests.finished {
 		e.requests.forget(h)
 	}
+	e.tryReserve(&p.lifecycle)
 	o := &e.out
-	o.Outputs = p.outputs
+	o.Outputs, o.Lifecycle = p.outputs, p.lifecycle
 	said := &e.events.logs[passLog]
 	o.KVEvents, o.KVBlocks, o.KVTokens = said.list, said.blocks, said.tokens
 	o.Metrics = e.Metrics()
@@ -100,7 +106,7 @@ func (e *Engine) Complete(endMs float64) bool {
 	o.Forward.DurationMs = endMs - p.startMs
 	o.Acceptance = p.acceptance
 	o.Effect = len(o.Admissions) > 0 || len(o.Pressure) > 0 || len(o.Outputs) > 0 ||
-		len(o.KVEvents) > 0 || o.Forward.Prefills > 0 || o.Forward.Decodes > 0
+		len(o.Lifecycle) > 0 || len(o.KVEvents) > 0 || o.Forward.Prefills > 0 || o.Forward.Decodes > 0
 	e.check()
 	return true
 }
@@ -136,7 +142,7 @@ func (e *Engine) scheduleRunning() {
 func (e *Engine) admitWaiting() {
 	p := &e.pass
 	for !p.preempted && len(e.running) < e.cfg.MaxNumSeqs {
-		h := e.waiting.head(e.requests.slab)
+		h := e.candidate()
 		if h == 0 {
 			return
 		}
@@ -144,19 +150,21 @@ func (e *Engine) admitWaiting() {
 			e.reject(h)
 			continue
 		}
-		hits := e.lookup(h)
-		switch e.admission(h, hits) {
-		case reject:
-			e.reject(h)
-			continue
-		case wait:
-			return
+		hits := p.hits[:0]
+		if e.requests.slab[h].status != activated {
+			hits = e.lookup(h)
+			switch e.admission(h, hits) {
+			case reject:
+				e.reject(h)
+				continue
+			case wait:
+				return
+			}
+			if p.deferred && e.requests.slab[h].len()-len(hits)*e.cfg.BlockSize > 1 {
+				return
+			}
 		}
-		cached := len(hits) * e.cfg.BlockSize
-		if p.deferred && e.requests.slab[h].len()-cached > 1 {
-			return
-		}
-		budget := p.batch.budget
+		cached, budget := len(hits)*e.cfg.BlockSize, p.batch.budget
 		if e.schedule(h, hits) != scheduled {
 			return
 		}
@@ -165,6 +173,15 @@ func (e *Engine) admitWaiting() {
 			return // it needed no tokens; only one such request may join
 		}
 	}
+}
+
+// candidate is the request to be admitted next, or 0. While a destination waits
+// for blocks no prompt is computed, so only requests that have theirs count.
+func (e *Engine) candidate() Handle {
+	if len(e.destinations.pending) > 0 {
+		return e.waiting.firstActivated(e.requests.slab)
+	}
+	return e.waiting.head(e.requests.slab)
 }
 
 // join moves a scheduled request from the waiting queue to the end of the
@@ -197,7 +214,7 @@ func (e *Engine) describe() {
 			e.out.Committed = append(e.out.Committed, w.req)
 		}
 	}
-	fresh, back := &e.waiting.fresh, &e.waiting.preempted
+	fresh, back := e.waiting.fresh, e.waiting.back.plus(e.destinations.lengths)
 	p.forward = Forward{
 		QueuedPrefills:   int(fresh.n),
 		QueuedPrefillLen: int(fresh.sum),
@@ -209,13 +226,8 @@ func (e *Engine) describe() {
 	p.batch.describe(&p.forward)
 }
 
-// dropOutputs takes the outputs of one request out of the pass in flight.
-func (p *pass) dropOutputs(h Handle) {
-	kept := p.outputs[:0]
-	for _, o := range p.outputs {
-		if o.Req != h {
-			kept = append(kept, o)
-		}
-	}
-	p.outputs = kept
+// drop takes what the pass in flight says of one request out of it.
+func (p *pass) drop(h Handle) {
+	p.outputs = slices.DeleteFunc(p.outputs, func(o Output) bool { return o.Req == h })
+	p.lifecycle = slices.DeleteFunc(p.lifecycle, func(l Lifecycle) bool { return l.Req == h })
 }

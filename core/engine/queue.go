@@ -5,15 +5,37 @@ package engine
 // describing a long queue costs nothing per pass.
 type queue struct {
 	fresh     moments // prompt lengths of requests never admitted
-	preempted moments // sequence lengths of preempted ones
+	back      moments // sequence lengths of preempted and activated ones
+	activated int     // how many of them are activated
 }
 
-func (q *queue) len() int { return int(q.fresh.n + q.preempted.n) }
+func (q *queue) len() int { return int(q.fresh.n + q.back.n) }
 
 func (q *queue) head(slab []request) Handle { return slab[0].next }
 
 func (q *queue) pushBack(slab []request, h Handle)  { q.insert(slab, h, slab[0].prev, 0) }
 func (q *queue) pushFront(slab []request, h Handle) { q.insert(slab, h, 0, slab[0].next) }
+
+// insertByOrder puts a request before the first that came after it.
+func (q *queue) insertByOrder(slab []request, h Handle) {
+	next := slab[0].next
+	for next != 0 && slab[next].order < slab[h].order {
+		next = slab[next].next
+	}
+	q.insert(slab, h, slab[next].prev, next)
+}
+
+// firstActivated is the activated request nearest to the head, or 0.
+func (q *queue) firstActivated(slab []request) Handle {
+	if q.activated == 0 {
+		return 0
+	}
+	h := slab[0].next
+	for slab[h].status != activated {
+		h = slab[h].next
+	}
+	return h
+}
 
 func (q *queue) insert(slab []request, h, prev, next Handle) {
 	r := &slab[h]
@@ -21,6 +43,9 @@ func (q *queue) insert(slab []request, h, prev, next Handle) {
 	slab[prev].next = h
 	slab[next].prev = h
 	q.moments(r).add(r.len())
+	if r.status == activated {
+		q.activated++
+	}
 }
 
 func (q *queue) remove(slab []request, h Handle) {
@@ -28,13 +53,16 @@ func (q *queue) remove(slab []request, h Handle) {
 	slab[r.prev].next = r.next
 	slab[r.next].prev = r.prev
 	q.moments(r).sub(r.len())
+	if r.status == activated {
+		q.activated--
+	}
 }
 
 // moments is where the request is counted. A fresh request has generated
 // nothing: its length is its prompt's.
 func (q *queue) moments(r *request) *moments {
-	if r.status == preempted {
-		return &q.preempted
+	if r.status != waiting {
+		return &q.back
 	}
 	return &q.fresh
 }

@@ -14,6 +14,12 @@ const (
 	preempted        // waiting again, with what it has generated
 	running          // admitted
 	finished         // completed, rejected, cancelled or failed; about to be recycled
+
+	// Of handed-off requests.
+	heldSource         // completed here, kept for the transfer
+	pendingDestination // waits for blocks
+	heldDestination    // has blocks, waits for its prompt
+	activated          // waiting, its prompt has KV
 )
 
 // request is the state of one request. Lengths are tokens.
@@ -21,7 +27,12 @@ type request struct {
 	uuid   [16]byte
 	tag    uint32
 	status status
-	known  bool // the UUID is in the id table
+	known  bool   // the UUID is in the id table
+	order  uint64 // of the commands that brought requests
+
+	source  bool   // its prompt is handed off when it completes
+	handoff uint64 // echoed
+	shared  int    // blocks of a destination that were resident when it was reserved
 
 	promptLen int
 	maxOutput int
@@ -78,6 +89,14 @@ func (q *requests) finish(h Handle) {
 	q.slab[h].status = finished
 	q.finished = append(q.finished, h)
 }
+
+// known reports whether h is a request that has not reached its end.
+func (q *requests) known(h Handle) bool {
+	return h > 0 && int(h) < len(q.slab) && q.slab[h].known
+}
+
+// is reports whether h is such a request in the given state.
+func (q *requests) is(h Handle, s status) bool { return q.known(h) && q.slab[h].status == s }
 
 // forget makes the request's UUID free to be submitted again.
 func (q *requests) forget(h Handle) {

@@ -99,6 +99,7 @@ func (e *Engine) preempt() (victim Handle) {
 	r.computed = 0
 	r.status = preempted
 	e.waiting.pushFront(e.requests.slab, victim)
+	e.destinations.generation++
 	p.preempted = true
 	p.preemptions++
 
@@ -108,7 +109,7 @@ func (e *Engine) preempt() (victim Handle) {
 }
 
 func (e *Engine) load() Load {
-	return Load{Running: len(e.running), Waiting: e.waiting.len(), ActiveBlocks: e.pool.Active()}
+	return Load{Running: len(e.running), Waiting: e.WaitingLen(), ActiveBlocks: e.pool.Active()}
 }
 
 // publish names the blocks that became complete between before and after

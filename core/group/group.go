@@ -33,6 +33,8 @@ type Group struct {
 	waveStep int
 	passes   int
 	effect   bool
+
+	convergence Convergence // of the pass completed last
 }
 
 // New returns an idle group of cfg.DPSize ranks. cfg has passed config's check;
@@ -48,7 +50,8 @@ func New(cfg config.Engine, workerID uint64) *Group {
 // Ranks is the number of ranks.
 func (g *Group) Ranks() int { return len(g.ranks) }
 
-// Rank is rank i (from 0) for commands and questions that concern it alone.
+// Rank is rank i (from 0) for commands and questions that concern it alone, or
+// nil if the ranks are of SGLang.
 // Its passes are the group's: Begin, Rest and Complete must not be called.
 func (g *Group) Rank(i int) *engine.Engine { return g.ranks[i].engine }
 
@@ -100,7 +103,10 @@ func (g *Group) Complete(endMs float64) bool {
 		r := &g.ranks[i]
 		r.complete(endMs)
 		g.effect = g.effect || r.out().Effect
-		drained = drained && r.drained()
+	}
+	g.endRound()
+	for i := range g.ranks {
+		drained = drained && g.ranks[i].drained()
 	}
 	g.waveStep++
 	if drained {

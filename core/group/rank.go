@@ -3,26 +3,43 @@ package group
 import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/sglang"
 )
 
 // rank is one scheduler of the group. It is the seam between schedulers: what
 // a group asks of a rank it asks through the methods here, each of which
 // chooses the scheduler once per pass. They share the types of package engine.
 //
-// There is one kind so far, the family of vLLM. Another is a second pointer and
-// a branch in each method.
+// There are two kinds, the family of vLLM and SGLang: one of the pointers is
+// set.
 type rank struct {
 	engine *engine.Engine
+	sglang *sglang.Rank
 }
 
 func newRank(cfg config.Engine, workerID uint64, index int) rank {
+	if cfg.Backend == config.SGLang {
+		return rank{sglang: sglang.NewRank(cfg, workerID, index)}
+	}
 	return rank{engine: engine.NewRank(cfg, workerID, index)}
 }
 
-func (r *rank) ready() bool { return r.engine.Ready() }
+func (r *rank) ready() bool {
+	if r.sglang != nil {
+		return r.sglang.Ready()
+	}
+	return r.engine.Ready()
+}
 
 // begin runs the rank's part of a pass, or lets it rest, and returns its end.
 func (r *rank) begin(nowMs float64, waveStep int) (endMs float64) {
+	if r.sglang != nil {
+		if endMs, ok := r.sglang.Begin(nowMs); ok {
+			return endMs
+		}
+		r.sglang.Rest(nowMs)
+		return nowMs
+	}
 	r.engine.SetWaveStep(waveStep)
 	if endMs, ok := r.engine.Begin(nowMs); ok {
 		return endMs
@@ -31,6 +48,24 @@ func (r *rank) begin(nowMs float64, waveStep int) (endMs float64) {
 	return nowMs
 }
 
-func (r *rank) complete(endMs float64) { r.engine.Complete(endMs) }
-func (r *rank) drained() bool          { return r.engine.Drained() }
-func (r *rank) out() *engine.Out       { return r.engine.Out() }
+func (r *rank) complete(endMs float64) {
+	if r.sglang != nil {
+		r.sglang.Complete(endMs)
+		return
+	}
+	r.engine.Complete(endMs)
+}
+
+func (r *rank) drained() bool {
+	if r.sglang != nil {
+		return r.sglang.Drained()
+	}
+	return r.engine.Drained()
+}
+
+func (r *rank) out() *engine.Out {
+	if r.sglang != nil {
+		return r.sglang.Out()
+	}
+	return r.engine.Out()
+}

@@ -27,5 +27,5 @@ type Convergence struct {
 }
 
 // Convergence is the verdict on the pass completed last. The family of vLLM
-// knows NotApplicable only.
-func (g *Group) Convergence() Convergence { return Convergence{Repeat: NotApplicable} }
+// knows NotApplicable only, SGLang all others.
+func (g *Group) Convergence() Convergence { return g.convergence }

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/group"
+	"github.com/dryserve/dryserve/core/sglang"
 )
 
 // driver runs one scenario and writes down what the engine says, in the form
@@ -18,6 +20,31 @@ type driver struct {
 	tokens bool // events carry token ids
 	size   int  // tokens per block
 	events []any
+
+	transfer         config.Transfer
+	sources, targets map[uint64]engine.Handle // by handoff
+}
+
+// scheduler is a rank of either kind.
+type scheduler interface {
+	UUID(engine.Handle) [16]byte
+	Find(uuid [16]byte) (engine.Handle, bool)
+	Submit(engine.Request) (engine.Handle, engine.Code)
+	SubmitPrefill(engine.Request) (engine.Handle, engine.Code)
+	Reserve(engine.Request) (engine.Handle, engine.Code)
+	Activate(engine.Handle) engine.Code
+	ReleaseSource(engine.Handle) engine.Code
+	Cancel(engine.Handle) engine.Code
+	Effects() *engine.Effects
+	Metrics() engine.Metrics
+	Out() *engine.Out
+}
+
+func (d *driver) rank(i int) scheduler {
+	if r := d.group.SGLang(i); r != nil {
+		return r
+	}
+	return d.group.Rank(i)
 }
 
 // Run drives a fresh engine through the scenario and returns one line for each
@@ -27,6 +54,10 @@ func Run(s *Scenario) ([]string, error) {
 		group:  group.New(s.Engine, s.WorkerID),
 		tokens: s.Engine.EmitKVTokenIDs,
 		size:   s.Engine.BlockSize,
+
+		transfer: s.Engine.Transfer,
+		sources:  map[uint64]engine.Handle{},
+		targets:  map[uint64]engine.Handle{},
 	}
 	if err := d.drive(s); err != nil {
 		return nil, err
@@ -88,49 +119,103 @@ func uuid(id uint64) (u [16]byte) {
 	return u
 }
 
-func id(e *engine.Engine, h engine.Handle) uint64 {
+func id(e scheduler, h engine.Handle) uint64 {
 	u := e.UUID(h)
 	return binary.BigEndian.Uint64(u[8:])
 }
 
 func (d *driver) command(s Step, now float64) error {
-	e := d.group.Rank(s.Rank)
-	result := ""
+	e := d.rank(s.Rank)
+	result, code, err := d.apply(e, s)
+	if err != nil {
+		return err
+	}
 	said := &engine.Effects{}
-	switch s.Op {
-	case "submit":
-		_, code := e.Submit(engine.Request{
-			UUID: uuid(s.ID), Tokens: s.prompt(), MaxOutput: s.MaxOutput, OutputIDs: s.OutputIDs,
-		})
-		if code != engine.Applied {
-			return fmt.Errorf("submit of request %d: code %d", s.ID, code)
-		}
-		result = fmt.Sprintf("Submitted(%d)", s.ID)
+	if code == engine.Applied {
 		said = e.Effects()
-	case "cancel":
-		result = "Noop"
-		if h, ok := e.Find(uuid(s.ID)); ok && e.Cancel(h) == engine.Applied {
-			result = "Applied"
-			said = e.Effects()
-		}
-	default:
-		return fmt.Errorf("unknown op %q", s.Op)
 	}
 	retired := []any{}
 	for _, h := range said.Retired {
 		retired = append(retired, id(e, h))
 	}
 	d.note("command", object{
-		"at_ms": now, "rank": s.Rank, "op": s.Op, "result": result, "lifecycle": []any{},
+		"at_ms": now, "rank": s.Rank, "op": s.Op, "result": result, "lifecycle": d.lifecycle(e, said.Lifecycle),
 		"kv_events": d.kvEvents(s.Rank, said.KVEvents, said.KVBlocks, said.KVTokens),
 		"retired":   retired, "metrics": metrics(e.Metrics()),
 	})
 	return nil
 }
 
+// apply gives the engine the step's command and words its result.
+func (d *driver) apply(e scheduler, s Step) (result string, code engine.Code, err error) {
+	q := engine.Request{
+		UUID: uuid(s.ID), Tokens: s.prompt(), MaxOutput: s.MaxOutput, OutputIDs: s.OutputIDs, Handoff: s.Handoff,
+	}
+	var h engine.Handle
+	switch s.Op {
+	case "submit":
+		_, code = e.Submit(q)
+		result = fmt.Sprintf("Submitted(%d)", s.ID)
+	case "prefill":
+		h, code = e.SubmitPrefill(q)
+		result = fmt.Sprintf("Submitted(%d)", s.ID)
+		d.sources[s.Handoff] = h
+	case "reserve":
+		h, code = e.Reserve(q)
+		result = fmt.Sprintf("DestinationAccepted { request_id: %d }", s.ID)
+		d.targets[s.Handoff] = h
+	case "activate":
+		code = e.Activate(d.targets[s.Handoff])
+	case "release":
+		code = e.ReleaseSource(d.sources[s.Handoff])
+	case "cancel":
+		if h, ok := e.Find(uuid(s.ID)); ok {
+			code = e.Cancel(h)
+		} else {
+			code = engine.Noop
+		}
+	default:
+		return "", 0, fmt.Errorf("unknown op %q", s.Op)
+	}
+	switch {
+	case code == engine.Noop:
+		result = "Noop"
+	case code != engine.Applied:
+		return "", 0, fmt.Errorf("%s of request %d: code %d", s.Op, s.ID, code)
+	case result == "":
+		result = "Applied"
+	}
+	return result, code, nil
+}
+
+// lifecycle words facts about handed-off requests.
+func (d *driver) lifecycle(e scheduler, facts []engine.Lifecycle) []any {
+	list := []any{}
+	for _, f := range facts {
+		if f.Kind == engine.DestinationReserved {
+			list = append(list, fmt.Sprintf("DestinationReserved { handoff_id: %d, request_id: %d, transferable_prompt_tokens: %d }",
+				f.Handoff, id(e, f.Req), f.Tokens))
+			continue
+		}
+		mode, bytes, bandwidth := "FullPrompt", "None", "None"
+		if d.transfer.Timing == config.DestinationMissing {
+			mode = "DestinationMissing"
+		}
+		if d.transfer.BytesPerToken > 0 {
+			bytes = fmt.Sprintf("Some(%d)", d.transfer.BytesPerToken)
+		}
+		if d.transfer.BandwidthGBs > 0 {
+			bandwidth = fmt.Sprintf("Some(%.1f)", d.transfer.BandwidthGBs)
+		}
+		list = append(list, fmt.Sprintf("SourceHeld { handoff_id: %d, request_id: %d, transfer_timing: HandoffTransferTiming { mode: %s, "+
+			"full_prompt_tokens: %d, kv_bytes_per_token: %s, bandwidth_gb_s: %s } }", f.Handoff, id(e, f.Req), mode, f.Tokens, bytes, bandwidth))
+	}
+	return list
+}
+
 // start is what a rank says at the start of a pass.
 func (d *driver) start(rank int) object {
-	e := d.group.Rank(rank)
+	e := d.rank(rank)
 	out := e.Out()
 	committed := []uint64{}
 	for _, h := range out.Committed {
@@ -152,7 +237,7 @@ func (d *driver) start(rank int) object {
 
 // end adds what a rank says at the end of a pass.
 func (d *driver) end(rank int, to object) {
-	e := d.group.Rank(rank)
+	e := d.rank(rank)
 	out := e.Out()
 	outputs := []any{}
 	for _, o := range out.Outputs {
@@ -160,7 +245,7 @@ func (d *driver) end(rank int, to object) {
 	}
 	to["outputs"] = outputs
 	to["kv_events"] = d.kvEvents(rank, out.KVEvents, out.KVBlocks, out.KVTokens)
-	to["lifecycle"] = []any{}
+	to["lifecycle"] = d.lifecycle(e, out.Lifecycle)
 	to["metrics"] = metrics(out.Metrics)
 	to["decode_acceptance"] = object{
 		"accepted_tokens": out.Acceptance.AcceptedTokens, "forwards": out.Acceptance.Forwards,
@@ -196,13 +281,17 @@ func convergence(c group.Convergence) string {
 	return "NotApplicable"
 }
 
-func pressureText(e *engine.Engine, p engine.Pressure) string {
+func pressureText(e scheduler, p engine.Pressure) string {
+	if _, ok := e.(*sglang.Rank); ok {
+		return fmt.Sprintf("SglangRetraction req%d (%d, None, %d)->(%d, None, %d) own=%d lab=Some(%d) rb=Some(%d)", id(e, p.Req),
+			p.Before.Running, p.Before.ActiveBlocks, p.After.Running, p.After.ActiveBlocks, p.OwnBlocks, p.AvailableBlocks, p.RequiredBlocks)
+	}
 	return fmt.Sprintf("VllmPreemption req%d (%d, Some(%d), %d)->(%d, Some(%d), %d) own=%d lab=None rb=None", id(e, p.Req),
 		p.Before.Running, p.Before.Waiting, p.Before.ActiveBlocks,
 		p.After.Running, p.After.Waiting, p.After.ActiveBlocks, p.OwnBlocks)
 }
 
-func output(e *engine.Engine, o engine.Output) object {
+func output(e scheduler, o engine.Output) object {
 	var token, cached any
 	if o.HasToken {
 		token = o.Token
@@ -244,7 +333,7 @@ func (d *driver) kvEvents(rank int, events []engine.KVEvent, kvBlocks []engine.K
 func metrics(m engine.Metrics) object {
 	return object{
 		"act": m.ActiveBlocks, "inact": m.InactiveBlocks, "tot": m.TotalBlocks, "run": m.RunningRequests,
-		"wait": m.WaitingRequests, "preempt": m.Preemptions, "hit": 0, "hit_tot": 0,
+		"wait": m.WaitingRequests, "preempt": m.Preemptions, "hit": m.CacheHitTokens, "hit_tot": m.CacheTotalTokens,
 	}
 }
 

@@ -42,6 +42,17 @@ type engineJSON struct {
 
 	KVCacheBytes int       `json:"kv_cache_bytes_per_token"`
 	HostOffload  *hostJSON `json:"native_host_offload"`
+
+	PrefillDecodeInterval int         `json:"prefill_decode_interval"`
+	SGLang                *sglangJSON `json:"sglang"`
+}
+
+type sglangJSON struct {
+	Policy             string   `json:"schedule_policy"`
+	MaxPrefillTokens   *int     `json:"max_prefill_tokens"`
+	ChunkedPrefillSize *int     `json:"chunked_prefill_size"`
+	ClipMaxNewTokens   *int     `json:"clip_max_new_tokens"`
+	Conservativeness   *float64 `json:"schedule_conservativeness"`
 }
 
 type hostJSON struct {
@@ -63,6 +74,7 @@ var (
 	preemptions = []string{"lifo", "fifo"}
 	timings     = []string{"polynomial", "fixed"}
 	transfers   = []string{"full_prompt", "destination_missing"}
+	policies    = []string{"fifo", "lpm"}
 	scopes      = []string{"dp_rank_local", "cluster_shared"}
 )
 
@@ -78,7 +90,7 @@ func enum[T ~uint8](into *T, field, name string, names []string) error {
 }
 
 // ParseEngine reads the engine part of a configuration in the reference's
-// spelling, for an engine of dp ranks. SGLang is not driven.
+// spelling, for an engine of dp ranks.
 func ParseEngine(data []byte, dp int) (config.Engine, error) {
 	cfg := config.Defaults(config.VLLM)
 	j := engineJSON{
@@ -106,9 +118,6 @@ func ParseEngine(data []byte, dp int) (config.Engine, error) {
 			return cfg, err
 		}
 	}
-	if cfg.Backend == config.SGLang {
-		return cfg, fmt.Errorf("backend is sglang, which is not driven")
-	}
 	cfg.DPSize = dp
 	cfg.NumGPUBlocks, cfg.BlockSize = j.NumGPUBlocks, config.DefaultBlockSize(cfg.Backend)
 	if j.BlockSize != nil {
@@ -122,12 +131,17 @@ func ParseEngine(data []byte, dp int) (config.Engine, error) {
 	cfg.Timing.PrefillMs, cfg.Timing.DecodeMs = j.TimingModel.PrefillMs, j.TimingModel.DecodeMs
 	cfg.Transfer.BytesPerToken, cfg.Transfer.BandwidthGBs = j.TransferBytes, j.TransferBandwidth
 	cfg.KVCacheBytesPerToken = j.KVCacheBytes
-	for _, err := range []error{j.speculation(&cfg), j.HostOffload.into(&cfg)} {
+	for _, err := range []error{j.speculation(&cfg), j.HostOffload.into(&cfg), j.SGLang.into(&cfg)} {
 		if err != nil {
 			return cfg, err
 		}
 	}
-	if fault := cfg.Check(); !fault.OK() {
+	cfg.SGLang.PrefillDecodeInterval = j.PrefillDecodeInterval
+	fault := cfg.Check()
+	if fault.OK() {
+		fault = cfg.CheckChunk()
+	}
+	if !fault.OK() {
 		return cfg, fmt.Errorf("field %d breaks rule %d of core/config", fault.Field, fault.Code)
 	}
 	return cfg, nil
@@ -168,4 +182,22 @@ func (h *hostJSON) into(cfg *config.Engine) error {
 	to.FirstByteLatencyMs = h.LatencyMs
 	cfg.HostOffload = to
 	return enum(&cfg.HostOffload.Scope, "scope", h.Scope, scopes)
+}
+
+func (s *sglangJSON) into(cfg *config.Engine) error {
+	if s == nil {
+		return nil
+	}
+	to := &cfg.SGLang
+	for _, f := range []struct{ to, from *int }{
+		{&to.MaxPrefillTokens, s.MaxPrefillTokens}, {&to.ChunkedPrefillSize, s.ChunkedPrefillSize}, {&to.ClipMaxNewTokens, s.ClipMaxNewTokens},
+	} {
+		if f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	if s.Conservativeness != nil {
+		to.Conservativeness = *s.Conservativeness
+	}
+	return enum(&to.Policy, "schedule_policy", s.Policy, policies)
 }

@@ -49,7 +49,7 @@ func TestLoadRefuses(t *testing.T) {
 		{`{"config":{}} {}`, "data after"},
 		{`{"config":{"num_blocks":3}}`, "num_blocks"},
 		{`{"config":{},"dp":2,"steps":[{"at":0,"rank":2,"op":"submit"}]}`, "rank 2 of 2"},
-		{`{"config":{"backend":"sglang"}}`, "sglang"},
+		{`{"config":{"backend":"sglang","sglang":{"schedule_policy":"random"}}}`, "random"},
 		{`{"config":{"preemption_mode":"none"}}`, "none"},
 		{`{"config":{"timing_model":{"type":"external"}}}`, "external"},
 		{`{"config":{"block_size":1}}`, "core/config"},
@@ -72,11 +72,11 @@ func TestPrompt(t *testing.T) {
 }
 
 func TestUnknownStepIsAnError(t *testing.T) {
-	s, err := parse([]byte(`{"config":{},"steps":[{"at":0,"op":"reserve","id":1}]}`))
+	s, err := parse([]byte(`{"config":{},"steps":[{"at":0,"op":"resume","id":1}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(s); err == nil || !strings.Contains(err.Error(), "reserve") {
+	if _, err := Run(s); err == nil || !strings.Contains(err.Error(), "resume") {
 		t.Errorf("error %v, want one that names the op", err)
 	}
 }

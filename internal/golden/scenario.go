@@ -36,6 +36,7 @@ type Step struct {
 	Rank      int      `json:"rank"`
 	Op        string   `json:"op"`
 	ID        uint64   `json:"id"` // the request's UUID as a number
+	Handoff   uint64   `json:"h"`
 	MaxOutput int      `json:"out"`
 	OutputIDs []uint32 `json:"ids"`
 	Tokens    []uint32 `json:"tokens"` // the prompt, or:

@@ -9,9 +9,10 @@ var longFunctions = map[string]string{}
 // packages of the layers above it in this list. Packages of one line know
 // nothing of each other.
 var coreLayers = [][]string{
-	{"config", "fmath", "prefix", "rng", "seq", "trace"},
-	{"kv", "timing", "stats", "workload", "extent"},
+	{"config", "fmath", "idtable", "moments", "prefix", "rng", "seq", "trace"},
+	{"kv", "radix", "timing", "stats", "workload", "extent"},
 	{"engine", "stretch"},
+	{"sglang"},
 	{"group"},
 	{"replay"},
 }
