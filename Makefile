@@ -32,7 +32,7 @@ build: ## build the programs into bin/
 
 test: ## vet, then run every test; the core also with its invariants checked
 	$(GO) vet ./...
-	( status=0; \
+	@( status=0; \
 	  $(GO) test -count=1 -json ./... || status=$$?; \
 	  if grep -rqsE '^//go:build .*\<invariants\>' core; then \
 	    $(GO) test -count=1 -json -tags invariants ./core/... || status=$$?; \
@@ -44,7 +44,7 @@ bench: build ## measure time and memory beside the reference, if it is installed
 	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/...
 
 fuzz: ## run every fuzz target for FUZZTIME
-	found=0; \
+	@found=0; \
 	for pkg in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$target"; \

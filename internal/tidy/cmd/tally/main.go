@@ -9,7 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 )
 
 func main() {
@@ -116,8 +119,20 @@ func (t *tally) endPackage(e event) {
 				fmt.Fprint(t.out, line)
 			}
 			t.build = nil
+			t.unfinished(e.Package)
 		}
 		fmt.Fprintf(t.out, "FAIL %s  %.2fs\n", e.Package, e.Elapsed)
+	}
+}
+
+// unfinished prints what the tests said that a package's death cut off: a
+// panic or a time-out stands there.
+func (t *tally) unfinished(name string) {
+	for _, key := range slices.Sorted(maps.Keys(t.output)) {
+		if test, ok := strings.CutPrefix(key, name+"\x00"); ok && test != "" {
+			fmt.Fprintf(t.out, "%s did not end:\n%s", test, strings.Join(t.output[key], ""))
+			delete(t.output, key)
+		}
 	}
 }
 

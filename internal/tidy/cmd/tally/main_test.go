@@ -34,6 +34,12 @@ func TestTally(t *testing.T) {
 			`{"Action":"start","Package":"p"}`,
 			`{"Action":"fail","Package":"p","FailedBuild":"p"}`,
 		}, "1 passed, 1 failed", "x.go:1: bad", false},
+		{"panic", []string{
+			`{"Action":"start","Package":"p"}`,
+			`{"Action":"pass","Package":"p","Test":"TestA"}`,
+			`{"Action":"output","Package":"p","Test":"TestB","Output":"panic: test timed out\n"}`,
+			`{"Action":"fail","Package":"p"}`,
+		}, "1 passed, 1 failed", "TestB did not end:\npanic: test timed out", false},
 		{"no tests", []string{`{"Action":"skip","Package":"p"}`}, "0 passed, 0 failed", "", false},
 		{"cut off", []string{
 			`{"Action":"start","Package":"p"}`,
