@@ -52,7 +52,7 @@ func (p *plain) Push(turn int32) {
 	}
 	rank := p.rank
 	p.rank = (rank + 1) % p.g.Ranks()
-	h, _ := p.g.Rank(rank).Submit(q) // the UUID is new and the output is not negative
+	h, _ := p.g.Submit(rank, q) // the UUID is new and the output is not negative
 	for len(p.notes[rank]) <= int(h) {
 		p.notes[rank] = append(p.notes[rank], note{})
 	}
@@ -97,7 +97,7 @@ func (p *plain) Glide(endMs, untilMs float64, most int) (float64, int) { return 
 func (p *plain) Running() int {
 	n := 0
 	for i := range p.notes {
-		n += p.g.Rank(i).RunningLen()
+		n += p.g.Running(i)
 	}
 	return n
 }
@@ -105,7 +105,7 @@ func (p *plain) Running() int {
 func (p *plain) Preemptions() int64 {
 	n := 0
 	for i := range p.notes {
-		n += p.g.Rank(i).Metrics().Preemptions
+		n += p.g.Preemptions(i)
 	}
 	return int64(n)
 }
@@ -120,7 +120,7 @@ func (p *plain) Begin(nowMs float64) float64 {
 	p.g.Complete(endMs)
 	p.effect = p.g.Effect()
 	for rank := range p.notes {
-		p.take(rank, p.g.Rank(rank).Out(), nowMs, endMs)
+		p.take(rank, p.g.Out(rank), nowMs, endMs)
 	}
 	return endMs
 }
@@ -154,7 +154,7 @@ func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
 	// If a pass that gave nobody anything preempted all that ran, the last had
 	// the whole pool and could not go on. Under the reference one that
 	// speculates comes back and is preempted again for ever (corrections §4).
-	if p.speculates && len(out.Pressure) > 0 && len(out.Outputs) == 0 && p.g.Rank(rank).RunningLen() == 0 {
+	if p.speculates && len(out.Pressure) > 0 && len(out.Outputs) == 0 && p.g.Running(rank) == 0 {
 		p.failHead(rank)
 	}
 }
@@ -169,7 +169,7 @@ func (p *plain) FailHead() {
 }
 
 func (p *plain) failHead(rank int) {
-	if h, _, ok := p.g.Rank(rank).FailHead(); ok {
+	if h, _, ok := p.g.FailHead(rank); ok {
 		p.notes[rank][h].result.Fate = stretch.Failed
 		p.ended = append(p.ended, int32(h)*int32(len(p.notes))+int32(rank))
 	}

@@ -3,16 +3,13 @@ package gen
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // Families are the kinds of engine that FamilyCase makes.
-func Families() []string { return []string{"vllm", "trtllm", "dp", "mtp", "any"} }
+func Families() []string { return []string{"vllm", "trtllm", "dp", "any"} }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, two to
-// four data-parallel ranks, speculative decoding, or any mixture. Family vllm
-// is Case itself.
+// four data-parallel ranks, or any mixture. Family vllm is Case itself.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -34,24 +31,5 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 			e["prefill_schedule_interval"] = r.Between(1, 4)
 		}
 	}
-	if family == "mtp" || mix && r.Chance(0.5) {
-		speculate(r, e)
-	}
 	return c, nil
-}
-
-// speculate adds speculative decoding to engine arguments.
-func speculate(r *Rand, e map[string]any) {
-	delete(e, "decode_speedup_ratio") // not accepted beside it
-	e["aic_nextn"] = r.Between(1, 5)
-	if r.Chance(0.7) {
-		var rates []string
-		for range r.Between(1, 6) {
-			rates = append(rates, strconv.FormatFloat(float64(r.Between(0, 8))/8, 'f', -1, 64))
-		}
-		e["aic_nextn_accept_rates"] = strings.Join(rates, ",")
-	}
-	if r.Chance(0.5) {
-		e["aic_mtp_seed"] = r.Between(0, 1000)
-	}
 }

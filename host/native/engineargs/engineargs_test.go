@@ -125,6 +125,7 @@ func TestNotBuilt(t *testing.T) {
 		{"engine.backend", `"sglang"`, `"vllm"`},
 		{"engine.worker_type", `"prefill"`, `"aggregated"`},
 		{"engine.worker_type", `"decode"`, `"aggregated"`},
+		{"engine.aic_nextn", `1`, `null`},
 		{"engine.native_host_offload", `{"num_host_blocks": 4}`, `null`},
 		{"engine.g3_offload", `{}`, `null`},
 		{"engine.state_cache", `{}`, `null`},
@@ -153,6 +154,7 @@ func TestNotBuilt(t *testing.T) {
 		{"aic_fmha_dtype", `"fp8"`, `null`},
 		{"aic_kv_cache_dtype", `"fp8"`, `null`},
 		{"aic_comm_dtype", `"fp8"`, `null`},
+		{"aic_nextn", `2`, `null`},
 	} {
 		text := func(v string) string {
 			if name, ok := strings.CutPrefix(c.key, "engine."); ok {

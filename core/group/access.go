@@ -1,0 +1,38 @@
+package group
+
+import "github.com/dryserve/dryserve/core/engine"
+
+// Submit is the Submit of rank i.
+func (g *Group) Submit(i int, q engine.Request) (engine.Handle, engine.Code) {
+	if r := &g.ranks[i]; r.sglang != nil {
+		return r.sglang.Submit(q)
+	}
+	return g.ranks[i].engine.Submit(q)
+}
+
+// Out is what rank i said of the pass.
+func (g *Group) Out(i int) *engine.Out { return g.ranks[i].out() }
+
+// Running is the number of requests that run on rank i.
+func (g *Group) Running(i int) int {
+	if r := &g.ranks[i]; r.sglang != nil {
+		return r.sglang.RunningLen()
+	}
+	return g.ranks[i].engine.RunningLen()
+}
+
+// FailHead is the FailHead of rank i.
+func (g *Group) FailHead(i int) (h engine.Handle, tag uint32, ok bool) {
+	if r := &g.ranks[i]; r.sglang != nil {
+		return r.sglang.FailHead()
+	}
+	return g.ranks[i].engine.FailHead()
+}
+
+// Preemptions counts the requests preempted on rank i since the start.
+func (g *Group) Preemptions(i int) int {
+	if r := &g.ranks[i]; r.sglang != nil {
+		return r.sglang.Metrics().Preemptions
+	}
+	return g.ranks[i].engine.Metrics().Preemptions
+}
