@@ -83,12 +83,11 @@ func (m *naive) release(b *block) {
 
 // user is a request of the test in both models.
 type user struct {
-	prompt  Prompt
-	keys    []string // names of its prompt blocks
-	holder  Holder
-	blocks  []*block // named blocks it holds
-	held    int
-	decoded int // blocks after the prompt that were ever full
+	prompt Prompt
+	keys   []string // names of its prompt blocks
+	holder Holder
+	blocks []*block // named blocks it holds
+	held   int
 }
 
 type rig struct {
@@ -100,7 +99,6 @@ type rig struct {
 	bs    int
 	tbs   int
 	users []*user
-	names int
 	rows  [][]uint64
 }
 

@@ -124,7 +124,7 @@ func TestCommandsDuringAPass(t *testing.T) {
 	if out := g.Rank(1).Out(); len(out.Outputs) != 0 || out.Metrics.WaitingRequests != 1 {
 		t.Errorf("the rank that rested: %+v", out)
 	}
-	end = pass(t, g, end, 20)
+	pass(t, g, end, 20)
 	if out := g.Rank(1).Out(); len(out.Outputs) != 1 || !out.Outputs[0].Completed {
 		t.Errorf("outputs %+v", out.Outputs)
 	}

@@ -77,7 +77,6 @@ type batch struct {
 	committed int // tokens scheduled for them
 	effect    bool
 	preempted bool
-	rejected  int // how many of ended are rejections, appended last
 }
 
 // Worker is one engine rank.
