@@ -94,11 +94,20 @@ func (e *Engine) admission(h Handle, hits []kv.Block) decision {
 	if r.status == waiting && needed > e.pool.Total() {
 		return reject
 	}
-	for _, b := range hits {
+	// Blocks that others hold need no room. The reference counts them over the
+	// whole match, also where the hit was cut short, and then caps the count.
+	held := 0
+	blocks := r.tokens.Blocks()
+	for _, id := range blocks[:min(len(blocks), max(r.named, r.promptLen/e.cfg.BlockSize))] {
+		b := e.pool.Lookup(id.Hash)
+		if b == 0 {
+			break
+		}
 		if e.pool.Held(b) {
-			needed--
+			held++
 		}
 	}
+	needed -= min(held, len(hits))
 	if needed > max(available, 0) {
 		return wait
 	}

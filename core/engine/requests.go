@@ -42,6 +42,7 @@ type request struct {
 	tokens    seq.Sequence // prompt and generated
 	generated int
 	computed  int        // tokens with KV
+	named     int        // blocks that ever had an identity: full prompt blocks aside, those ever computed in full
 	blocks    []kv.Block // of the computed tokens
 
 	admitted     bool // once or more

@@ -36,6 +36,7 @@ func (e *Engine) schedule(h Handle, hits []kv.Block) verdict {
 		return v
 	}
 	r.computed = target
+	r.named = max(r.named, target/e.cfg.BlockSize)
 	e.publish(r, before, target)
 
 	r.prompt = min(target, r.promptLen) - promptBefore
