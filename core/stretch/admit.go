@@ -1,11 +1,5 @@
 package stretch
 
-import (
-	"math"
-
-	"github.com/dryserve/dryserve/core/extent"
-)
-
 // candidate is the queue's head, admitted before or not.
 type candidate struct {
 	id      int32 // 0: never admitted
@@ -50,7 +44,7 @@ func (w *Worker) admit(nowMs float64) {
 		w.stalled = false
 		return
 	}
-	for !b.preempted && len(w.run) < w.maxSeqs && w.wait.len() > 0 {
+	for len(w.run) < w.maxSeqs && w.wait.len() > 0 {
 		entry, c := w.head()
 		length := c.input + c.emitted
 		need, room := w.demand(c, length)
@@ -76,12 +70,7 @@ func (w *Worker) admit(nowMs float64) {
 		if id == 0 {
 			id = w.newRequest(entry, c)
 		}
-		w.wait.popFront()
 		r := &w.reqs[id]
-		if !w.makeRoom(r.prompt, hits, (cached+n+w.blockSize-1)/w.blockSize-hits) {
-			w.requeue(^id)
-			return
-		}
 		if hits > 0 {
 			w.pool.Pin(r.prompt, &r.holder, int32(hits))
 			r.held = int32(hits)
@@ -92,53 +81,23 @@ func (w *Worker) admit(nowMs float64) {
 		}
 		w.commit(r, cached, n, (cached+n+w.blockSize-1)/w.blockSize-hits)
 		w.admitted(r, nowMs, int32(cached))
+		w.wait.popFront()
 		w.run = append(w.run, id)
 		if n == 0 && b.budget == 0 {
 			w.stalled = false
 			return
 		}
 	}
-	w.stalled = !b.preempted
-}
-
-// makeRoom preempts until a candidate can have its hits and fresh blocks more;
-// false: it cannot. That is rare: the admission check counts held blocks over
-// the whole match, also past the end of a hit that was cut short.
-func (w *Worker) makeRoom(q extent.Prompt, hits, fresh int) bool {
-	if fresh <= w.pool.Free()+w.pool.Inactive()-hits {
-		return true
-	}
-	for {
-		idle := hits - int(w.pool.Lookup(q, int32(hits)).Active)
-		if fresh <= w.pool.Free()+w.pool.Inactive()-idle {
-			return true
-		}
-		w.unsettleScheduled()
-		if len(w.run) == 0 || w.noEvict {
-			return false
-		}
-		victim := w.run[len(w.run)-1]
-		if w.fifo {
-			victim = w.run[0]
-		}
-		w.preempt(victim)
-		w.stalled = false
-	}
-}
-
-// requeue puts a candidate back behind those preempted for it in this pass.
-func (w *Worker) requeue(entry int32) {
-	w.stalled = false
-	w.wait.pushFront(entry)
-	for i := 0; i+1 < w.wait.len() && w.wait.at(i+1) < 0 && w.reqs[^w.wait.at(i+1)].fled == w.pass+1; i++ {
-		w.wait.swap(i, i+1)
-	}
+	w.stalled = true
 }
 
 // lookup is the prefix hit of a waiting request (§4.6): blocks that are
 // resident, bounded so that a request that needs a token computes one, and
-// how many of them count as held right now: the held ones of the whole match,
-// also past that bound, but no more than there are hits.
+// those of them that are held right now. The reference counts the held
+// ones over the whole match and caps the count at the bounded hit, which is the
+// same here: without planned outputs whoever holds a block holds the ones
+// before it, so held blocks come first. For the same reason an admitted
+// request always gets its blocks.
 func (w *Worker) lookup(entry int32, c candidate, length int) (hits, active int) {
 	if !w.caching {
 		return 0, 0
@@ -147,9 +106,8 @@ func (w *Worker) lookup(entry int32, c candidate, length int) (hits, active int)
 	if c.emitted < c.limit && !w.noEvict {
 		limit = (length - 1) / w.blockSize
 	}
-	h := w.pool.Lookup(w.promptOf(entry), math.MaxInt32)
-	hits = min(int(h.Blocks), limit)
-	return hits, min(int(h.Active), hits)
+	h := w.pool.Lookup(w.promptOf(entry), int32(limit))
+	return int(h.Blocks), int(h.Active)
 }
 
 // admitted records an admission.

@@ -155,19 +155,6 @@ func (w *Worker) unsettle() {
 	w.steady, w.done, w.next = 0, w.done[:0], never
 }
 
-// unsettleScheduled makes every steady request explicit after the pass has
-// given each its token of work.
-func (w *Worker) unsettleScheduled() {
-	steady := w.steady
-	w.unsettle()
-	for _, id := range w.run[:steady] {
-		r := &w.reqs[id]
-		length := r.length()
-		r.known, r.held = int64(length), int32((length+w.blockSize-1)/w.blockSize)
-		r.sched, r.work, r.fresh, r.before = w.pass, 1, 0, r.input
-	}
-}
-
 // closeSpan ends the open token range.
 func (w *Worker) closeSpan(r *request) {
 	if r.from < 0 {

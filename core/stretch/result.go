@@ -146,14 +146,9 @@ type queue struct {
 	n    int
 }
 
-func (q *queue) len() int       { return q.n }
-func (q *queue) at(i int) int32 { return q.ring[(q.head+i)&(len(q.ring)-1)] }
-func (q *queue) front() int32   { return q.ring[q.head] }
-func (q *queue) swap(i, j int) {
-	m := len(q.ring) - 1
-	i, j = (q.head+i)&m, (q.head+j)&m
-	q.ring[i], q.ring[j] = q.ring[j], q.ring[i]
-}
+func (q *queue) len() int         { return q.n }
+func (q *queue) at(i int) int32   { return q.ring[(q.head+i)&(len(q.ring)-1)] }
+func (q *queue) front() int32     { return q.ring[q.head] }
 func (q *queue) popFront()        { q.head = (q.head + 1) & (len(q.ring) - 1); q.n-- }
 func (q *queue) pushBack(v int32) { q.room(); q.ring[(q.head+q.n)&(len(q.ring)-1)] = v; q.n++ }
 

@@ -49,8 +49,8 @@ type request struct {
 	from    int64 // first pass of the open token range, -1: none open
 	last    int64 // pass of its newest token, explicit passes only
 	admitMs float64
-	fled    int64 // 1 + the pass that preempted it last
 	fate    Fate
+	evicted bool // preempted before
 }
 
 func (r *request) length() int { return int(r.input) + int(r.emitted) }
@@ -322,7 +322,7 @@ func (w *Worker) preempt(id int32) {
 	}
 	w.release(r, true)
 	w.closeSpan(r)
-	r.known, r.held, r.fled = 0, 0, w.pass+1
+	r.known, r.held, r.evicted = 0, 0, true
 	w.wait.pushFront(^id)
 	w.preemptions++
 	b.preempted, b.effect = true, true
