@@ -94,6 +94,7 @@ func (e *Engine) admission(h Handle, hits []kv.Block) decision {
 	if r.status == waiting && needed > e.pool.Total() {
 		return reject
 	}
+	needed -= len(r.blocks) // loaded for it
 	for _, b := range hits {
 		if e.pool.Held(b) {
 			needed--
@@ -103,6 +104,12 @@ func (e *Engine) admission(h Handle, hits []kv.Block) decision {
 		return wait
 	}
 	return admit
+}
+
+// fits reports whether the pool, empty, has room for what the request has.
+func (e *Engine) fits(h Handle) bool {
+	r := &e.requests.slab[h]
+	return r.status != waiting || e.blocksFor(r.len()) <= e.pool.Total()
 }
 
 // toCompletion is the number of blocks that the request takes with all the

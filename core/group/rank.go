@@ -34,3 +34,6 @@ func (r *rank) begin(nowMs float64, waveStep int) (endMs float64) {
 func (r *rank) complete(endMs float64) { r.engine.Complete(endMs) }
 func (r *rank) drained() bool          { return r.engine.Drained() }
 func (r *rank) out() *engine.Out       { return r.engine.Out() }
+
+func (r *rank) nextInternalMs() (ms float64, ok bool) { return r.engine.NextInternalMs() }
+func (r *rank) internal(nowMs float64) bool           { return r.engine.Internal(nowMs) }

@@ -10,7 +10,7 @@ var longFunctions = map[string]string{}
 // nothing of each other.
 var coreLayers = [][]string{
 	{"config", "fmath", "prefix", "rng", "seq", "trace"},
-	{"kv", "timing", "stats", "workload", "extent"},
+	{"kv", "offload", "timing", "stats", "workload", "extent"},
 	{"engine", "stretch"},
 	{"group"},
 	{"replay"},
