@@ -100,7 +100,6 @@ func TestCheck(t *testing.T) {
 		{"transfer bandwidth", func(r *Replay) { r.Engine.Transfer.BandwidthGBs = -1 }, Fault{NegativeFloat, FieldTransferBandwidth}},
 		{"cache bytes", func(r *Replay) { r.Engine.KVCacheBytesPerToken = -1 }, Fault{Negative, FieldKVCacheBytes}},
 		{"host offload", func(r *Replay) { offload(r) }, Fault{}},
-		{"host scope", func(r *Replay) { offload(r).HostOffload.Scope = 2 }, Fault{UnknownValue, FieldHostOffload}},
 		{"host blocks negative", func(r *Replay) { offload(r).HostOffload.Blocks = -1 }, Fault{Negative, FieldHostOffload}},
 		{"host blocks huge", func(r *Replay) { offload(r).HostOffload.Blocks = MaxGPUBlocks + 1 }, Fault{TooLarge, FieldHostOffload}},
 		{"host latency", func(r *Replay) { offload(r).HostOffload.FirstByteLatencyMs = -1 }, Fault{NegativeFloat, FieldHostOffload}},

@@ -36,32 +36,20 @@ type Transfer struct {
 	Timing        TransferTiming
 }
 
-// OffloadScope says who shares a pool of host memory.
-type OffloadScope uint8
-
-// RankLocal gives every data-parallel rank a pool of its own, ClusterShared
-// one pool to all workers.
-const (
-	RankLocal OffloadScope = iota
-	ClusterShared
-)
-
-// HostOffload describes KV blocks kept in host memory (tier G2). Bandwidths
-// are decimal GB/s; 0 moves blocks in no time.
+// HostOffload describes KV blocks kept in host memory (tier G2), in a pool of
+// each data-parallel rank's own (the reference's scope dp_rank_local; there is
+// no other yet). Bandwidths are decimal GB/s; 0 moves blocks in no time.
 type HostOffload struct {
-	Scope              OffloadScope
 	Blocks             int // of the pool; 0: no offload
 	D2HGBs             float64
 	H2DGBs             float64
-	SharedD2HGBs       float64 // of all clients together, ClusterShared only
-	SharedH2DGBs       float64
 	FirstByteLatencyMs float64
 }
 
 // DefaultHostOffload is what a pool of the given blocks has when nothing else
 // is configured.
 func DefaultHostOffload(blocks int) HostOffload {
-	return HostOffload{Blocks: blocks, D2HGBs: 32, H2DGBs: 32, SharedD2HGBs: 80, SharedH2DGBs: 80}
+	return HostOffload{Blocks: blocks, D2HGBs: 32, H2DGBs: 32}
 }
 
 // checkIntervals and checkMTP stand where the reference checks them: after
@@ -114,14 +102,12 @@ func (e Engine) checkTransfer() Fault {
 // checkHostOffload: floats are checked even if nothing is offloaded.
 func (e Engine) checkHostOffload() Fault {
 	h := e.HostOffload
-	for _, x := range [...]float64{h.D2HGBs, h.H2DGBs, h.SharedD2HGBs, h.SharedH2DGBs, h.FirstByteLatencyMs} {
+	for _, x := range [...]float64{h.D2HGBs, h.H2DGBs, h.FirstByteLatencyMs} {
 		if c := ratio(x); c != Valid {
 			return Fault{c, FieldHostOffload}
 		}
 	}
 	switch {
-	case h.Scope > ClusterShared:
-		return Fault{UnknownValue, FieldHostOffload}
 	case h.Blocks < 0:
 		return Fault{Negative, FieldHostOffload}
 	case h.Blocks > MaxGPUBlocks:

@@ -94,6 +94,7 @@ func (e *Engine) admission(h Handle, hits []kv.Block) decision {
 	if r.status == waiting && needed > e.pool.Total() {
 		return reject
 	}
+	needed -= len(r.blocks) // loaded for it
 	// Blocks that others hold need no room. The reference counts them over the
 	// whole match, also where the hit was cut short, and then caps the count.
 	held := 0
@@ -112,6 +113,12 @@ func (e *Engine) admission(h Handle, hits []kv.Block) decision {
 		return wait
 	}
 	return admit
+}
+
+// fits reports whether the pool, empty, has room for what the request has.
+func (e *Engine) fits(h Handle) bool {
+	r := &e.requests.slab[h]
+	return r.status != waiting || e.blocksFor(r.len()) <= e.pool.Total()
 }
 
 // toCompletion is the number of blocks that the request takes with all the

@@ -67,8 +67,13 @@ func (e *Engine) Cancel(h Handle) Code {
 	e.beginCommand()
 	switch r := &e.requests.slab[h]; r.status {
 	case waiting, preempted:
-		e.waiting.remove(e.requests.slab, h)
-		e.requests.finish(h)
+		e.dequeue(h)
+		if len(r.blocks) > 0 {
+			e.end(h)
+		} else {
+			e.forsake(h)
+			e.requests.finish(h)
+		}
 	case activated:
 		e.waiting.remove(e.requests.slab, h)
 		e.end(h)
@@ -98,11 +103,13 @@ func (e *Engine) Cancel(h Handle) Code {
 // run ends. ok is false, and nothing happens, if nobody waits or a pass is in
 // flight.
 func (e *Engine) FailHead() (h Handle, tag uint32, ok bool) {
-	h = e.waiting.head(e.requests.slab)
+	if h = e.firstReady(); h == 0 {
+		h = e.waiting.head(e.requests.slab)
+	}
 	if h == 0 || e.pass.inFlight {
 		return 0, 0, false
 	}
-	e.waiting.remove(e.requests.slab, h)
+	e.dequeue(h)
 	e.end(h)
 	e.requests.forget(h)
 	return h, e.requests.slab[h].tag, true
@@ -112,6 +119,7 @@ func (e *Engine) FailHead() (h Handle, tag uint32, ok bool) {
 func (e *Engine) end(h Handle) {
 	e.destinations.generation++
 	r := &e.requests.slab[h]
+	e.forsake(h)
 	e.pool.Release(r.blocks)
 	r.blocks = r.blocks[:0]
 	e.requests.finish(h)

@@ -17,8 +17,9 @@
 // Invariants:
 //   - a request is waiting, running or finished; a handed-off one may also be
 //     held for its transfer. Only running and held requests and those that a
-//     transfer brought hold blocks, and exactly those for the tokens that have
-//     KV or will be brought.
+//     transfer or a load brought hold blocks, and exactly those for the tokens
+//     that have KV or will be brought. A load may bring one block more than is
+//     used, that of the last token, which is computed again.
 //   - between passes every running request has at least one token left to
 //     compute: a pass either completes a request whose tokens are all computed
 //     or gives it its next one.
@@ -27,9 +28,13 @@
 //   - after warm-up (slabs and lists have reached their size) Submit, Begin
 //     and Complete allocate nothing.
 //
-// It models the schedulers of vLLM and TensorRT-LLM.
+// It models the schedulers of vLLM and TensorRT-LLM, also with speculative
+// decoding, as one of several ranks (core/group), as one end of a handoff of
+// prompts between workers, and vLLM with KV blocks kept in host memory
+// (core/offload).
 //
-// Source: engine notes §1 to §5, §8, §10; corrections §4, §12 to §14.
+// Source: engine notes §1 to §5, §8 to §11, §13; corrections §1, §2, §4, §10,
+// §12 to §14.
 package engine
 
 import (
@@ -52,6 +57,7 @@ type Engine struct {
 	running  []Handle // in the order they were admitted
 
 	destinations  destinations
+	host          host
 	order         uint64 // of the command that brought the last request
 	speculation   speculation
 	waveStep      int  // of the next pass
@@ -82,6 +88,7 @@ func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
 		requests: newRequests(),
 		events:   events{emit: emit, tokenIDs: keep},
 
+		host:        newHost(cfg),
 		speculation: newSpeculation(cfg, workerID, dpRank),
 	}
 }
@@ -91,7 +98,7 @@ func (e *Engine) WorkerID() uint64 { return e.workerID }
 
 // WaitingLen counts the requests that wait: preempted ones are included, and
 // destinations that are not active yet.
-func (e *Engine) WaitingLen() int { return e.waiting.len() + e.destinations.len() }
+func (e *Engine) WaitingLen() int { return e.waiting.len() + len(e.host.parked) + e.destinations.len() }
 
 // RunningLen counts the running requests.
 func (e *Engine) RunningLen() int { return len(e.running) }
@@ -102,7 +109,7 @@ func (e *Engine) InFlight() bool { return e.pass.inFlight }
 // Ready reports whether Begin would run a pass: none is in flight and a
 // request is waiting or running (engine notes §3, "Readiness").
 func (e *Engine) Ready() bool {
-	return !e.pass.inFlight && (e.waiting.len() > 0 || len(e.running) > 0)
+	return !e.pass.inFlight && (e.waiting.len() > 0 || len(e.running) > 0 || e.firstReady() != 0)
 }
 
 // Out is what the last pass said. See the type for what is valid when.
@@ -112,8 +119,10 @@ func (e *Engine) Out() *Out { return &e.out }
 // engine has given out and not recycled yet.
 func (e *Engine) UUID(h Handle) [16]byte { return e.requests.slab[h].uuid }
 
-// Drained reports whether the engine knows no request.
-func (e *Engine) Drained() bool { return e.requests.ids.used == 0 }
+// Drained reports whether the engine knows no request and copies nothing.
+func (e *Engine) Drained() bool {
+	return e.requests.ids.used == 0 && len(e.host.storing)+len(e.host.loading) == 0
+}
 
 // Metrics describes the rank at this moment (engine notes §10.2).
 func (e *Engine) Metrics() Metrics {

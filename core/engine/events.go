@@ -79,3 +79,30 @@ func (v *events) stored(s *seq.Sequence, i int, extend bool) {
 	}
 	l.add(b)
 }
+
+// hostRemoved reports contents that host memory dropped.
+func (v *events) hostRemoved(hashes []uint64) {
+	n := len(v.logs[v.at].list)
+	v.removed(hashes)
+	if l := &v.logs[v.at]; len(l.list) > n {
+		l.list[n].Host = true
+	}
+}
+
+// hostStored reports contents that arrived in host memory; neighbours share an
+// event.
+func (v *events) hostStored(blocks []hostBlock) {
+	if !v.emit {
+		return
+	}
+	l := &v.logs[v.at]
+	for i, b := range blocks {
+		if i == 0 || blocks[i-1].index+1 != b.index {
+			l.open(KVEvent{ID: v.next, Kind: Stored, Host: true, Start: b.index, HasParent: b.index > 0, Parent: b.parent})
+			v.next++
+		}
+		at := len(l.tokens)
+		l.tokens = append(l.tokens, b.tokens...)
+		l.add(KVBlock{Hash: b.hash, Local: b.local, Tokens: at})
+	}
+}

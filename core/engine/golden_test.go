@@ -15,7 +15,8 @@ const scenarioDir = "../../testdata/engine"
 const scenarios = "f1 f2 f3 f4 r10 r11 r3 r5 t1 t2 t4 t5 t6 v10 v1 v2 v3 v3b v4 v4b v5 v5b v6 v7 v7b v8 v8b v9 " +
 	"d1 r4 " +
 	"m1 m2 m3 r6 r7 t7 " +
-	"r9 v11 v12"
+	"r9 v11 v12 " +
+	"h1 h2"
 
 // Every pass of the reference, field by field (engine notes §15 are excerpts
 // of these runs).

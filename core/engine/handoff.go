@@ -123,7 +123,7 @@ func (e *Engine) Activate(h Handle) Code {
 	r := &e.requests.slab[h]
 	e.leaveDestinations(h)
 	r.computed = r.promptLen
-	e.publish(r, r.shared*e.cfg.BlockSize, r.computed)
+	e.publish(r, 0, r.computed)
 	r.status = activated
 	e.waiting.insertByOrder(e.requests.slab, h)
 	e.tryReserve(&e.said.Lifecycle)

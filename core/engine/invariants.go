@@ -16,7 +16,7 @@ func (e *Engine) check() {
 		if e.cfg.MTP.Drafts > 0 && owned == r.len()-1 && r.emitted {
 			owned++ // the newest token of a burst has its room already
 		}
-		if len(r.blocks) != e.blocksFor(owned) {
+		if len(r.blocks) != max(e.blocksFor(owned), r.shared) {
 			panic("engine: a request does not hold the blocks of its computed tokens")
 		}
 		held += len(r.blocks)
@@ -62,6 +62,11 @@ func (e *Engine) checkDestinations() (held int) {
 		switch r := &e.requests.slab[h]; r.status {
 		case heldSource, heldDestination, activated:
 			held += len(r.blocks)
+		case waiting, preempted:
+			held += len(r.blocks)
+			if len(r.blocks) > 0 && !r.parked {
+				panic("engine: a request holds blocks that it must not hold")
+			}
 		case running:
 		default:
 			if len(r.blocks) > 0 {

@@ -109,7 +109,8 @@ type Lifecycle struct {
 type Admission struct {
 	Req    Handle
 	Tag    uint32
-	Reused int // tokens found in the prefix cache
+	Reused int // tokens found in the prefix cache, those loaded for it included
+	Host   int // of them, tokens loaded from host memory
 }
 
 // Load is the state of a rank around a preemption.
@@ -158,6 +159,8 @@ const (
 type KVEvent struct {
 	ID           uint64 // counts the rank's events from 0
 	Kind         KVEventKind
+	Host         bool   // of host memory, not of the GPU
+	Start        int    // Host, Stored: index of the first block in its prompt
 	HasParent    bool   // Stored: the first block continues Parent
 	Parent       uint64 // sequence hash
 	First, Count int

@@ -10,6 +10,7 @@ import (
 // scratch lists passes share.
 type pass struct {
 	inFlight    bool
+	number      int // counts the passes
 	startMs     float64
 	batch       batch
 	deferred    bool // prompts are not computed in this pass
@@ -39,6 +40,7 @@ func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
 	p := &e.pass
 	p.batch.reset(e.cfg.MaxNumBatchedTokens)
 	p.deferred = e.defersPrefill()
+	e.host.computeMs = nowMs
 
 	e.scheduleRunning()
 	e.admitWaiting()
@@ -48,6 +50,10 @@ func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
 
 	prefillMs := e.timing.Prefill(p.batch.prompts, p.batch.isl, p.batch.prefix)
 	decodeStartMs := nowMs + prefillMs
+	if e.host.on {
+		e.scheduleStores()
+		decodeStartMs = e.host.computeMs + prefillMs
+	}
 	decodeMs := e.emit()
 	e.describe()
 	return decodeStartMs + decodeMs, true
@@ -76,6 +82,7 @@ func (e *Engine) start(nowMs float64) {
 	e.events.begin(passLog)
 	p := &e.pass
 	p.inFlight = true
+	p.number++
 	p.startMs = nowMs
 	p.preempted = false
 	p.rejected = p.rejected[:0]
@@ -95,6 +102,10 @@ func (e *Engine) Complete(endMs float64) bool {
 	p.inFlight = false
 	for _, h := range e.requests.finished {
 		e.requests.forget(h)
+	}
+	if e.host.on {
+		e.submitStores(endMs)
+		e.settle(endMs)
 	}
 	e.tryReserve(&p.lifecycle)
 	o := &e.out
@@ -141,7 +152,7 @@ func (e *Engine) scheduleRunning() {
 // used up: a request that needs no computation can still join.
 func (e *Engine) admitWaiting() {
 	p := &e.pass
-	for !p.preempted && len(e.running) < e.cfg.MaxNumSeqs {
+	for !p.preempted && len(e.running) < e.cfg.MaxNumSeqs && (!e.host.on || p.batch.budget > 0) {
 		h := e.candidate()
 		if h == 0 {
 			return
@@ -152,7 +163,21 @@ func (e *Engine) admitWaiting() {
 		}
 		hits := p.hits[:0]
 		if e.requests.slab[h].status != activated {
-			hits = e.lookup(h)
+			if len(e.requests.slab[h].blocks) == 0 {
+				hits = e.lookup(h)
+			}
+			if e.host.on {
+				switch e.consult(h, hits, p.startMs) {
+				case parked:
+					continue
+				case noRoom:
+					return
+				}
+				hits = hits[:0]
+				if len(e.requests.slab[h].blocks) == 0 {
+					hits = e.lookup(h)
+				}
+			}
 			switch e.admission(h, hits) {
 			case reject:
 				e.reject(h)
@@ -165,6 +190,9 @@ func (e *Engine) admitWaiting() {
 			}
 		}
 		cached, budget := len(hits)*e.cfg.BlockSize, p.batch.budget
+		if e.requests.slab[h].parked {
+			cached += e.requests.slab[h].computed // loaded for it
+		}
 		if e.schedule(h, hits) != scheduled {
 			return
 		}
@@ -181,6 +209,9 @@ func (e *Engine) candidate() Handle {
 	if len(e.destinations.pending) > 0 {
 		return e.waiting.firstActivated(e.requests.slab)
 	}
+	if h := e.firstReady(); h != 0 {
+		return h
+	}
 	return e.waiting.head(e.requests.slab)
 }
 
@@ -188,20 +219,21 @@ func (e *Engine) candidate() Handle {
 // running batch. reused counts the tokens it found cached.
 func (e *Engine) join(h Handle, reused int) {
 	r := &e.requests.slab[h]
-	e.waiting.remove(e.requests.slab, h)
+	e.dequeue(h)
 	if !r.admitted {
 		r.admitted = true
 		r.cachedPrefix = reused
 	}
 	r.status = running
 	e.running = append(e.running, h)
-	e.out.Admissions = append(e.out.Admissions, Admission{Req: h, Tag: r.tag, Reused: reused})
+	e.out.Admissions = append(e.out.Admissions, Admission{Req: h, Tag: r.tag, Reused: reused, Host: r.fromHost})
+	r.fromHost = 0
 }
 
 // reject takes a request that the engine will not serve out of the queue; its
 // terminal output comes last in the pass.
 func (e *Engine) reject(h Handle) {
-	e.waiting.remove(e.requests.slab, h)
+	e.dequeue(h)
 	e.requests.finish(h)
 	e.pass.rejected = append(e.pass.rejected, h)
 }
@@ -214,7 +246,8 @@ func (e *Engine) describe() {
 			e.out.Committed = append(e.out.Committed, w.req)
 		}
 	}
-	fresh, back := e.waiting.fresh, e.waiting.back.plus(e.destinations.lengths)
+	fresh := e.waiting.fresh.plus(e.host.lengths.fresh)
+	back := e.waiting.back.plus(e.host.lengths.back).plus(e.destinations.lengths)
 	p.forward = Forward{
 		QueuedPrefills:   int(fresh.n),
 		QueuedPrefillLen: int(fresh.sum),

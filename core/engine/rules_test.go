@@ -225,7 +225,7 @@ func TestAVictimTakesBackItsPromptWork(t *testing.T) {
 	l.submit(span(0, 12), 2)
 	l.submit(nil, 3) // joins when the budget is used up
 	first := l.step()
-	if got := fmt.Sprint(first.Admissions); got != "[{1 0 0} {2 1 0}]" {
+	if got := fmt.Sprint(first.Admissions); got != "[{1 0 0 0} {2 1 0 0}]" {
 		t.Fatalf("admissions %v", got)
 	}
 	out := l.step()

@@ -37,6 +37,7 @@ func (e *Engine) schedule(h Handle, hits []kv.Block) verdict {
 	}
 	r.computed = target
 	r.named = max(r.named, target/e.cfg.BlockSize)
+	r.pass = p.number
 	e.publish(r, before, target)
 
 	r.prompt = min(target, r.promptLen) - promptBefore
@@ -59,13 +60,18 @@ func (e *Engine) schedule(h Handle, hits []kv.Block) verdict {
 func (e *Engine) grow(h Handle, hits []kv.Block, target int) verdict {
 	p := &e.pass
 	r := &e.requests.slab[h]
-	fresh := e.blocksFor(target) - len(r.blocks) - len(hits)
+	fresh := max(e.blocksFor(target)-len(r.blocks)-len(hits), 0)
 	if fresh == 0 && len(hits) == 0 {
 		return scheduled
 	}
 	for {
 		held, ok := e.pool.Acquire(r.blocks, hits, fresh)
 		if ok {
+			if e.host.on {
+				first := len(r.blocks) + len(hits)
+				r.blocks = held
+				e.host.computeMs = max(e.host.computeMs, e.fence(r, first))
+			}
 			r.blocks = held
 			e.events.removed(e.pool.Evicted())
 			return scheduled
@@ -94,9 +100,13 @@ func (e *Engine) preempt() (victim Handle) {
 	r := &e.requests.slab[victim]
 	event := Pressure{Req: victim, Tag: r.tag, Before: e.load(), OwnBlocks: len(r.blocks)}
 
+	if r.copy != 0 {
+		e.host.computeMs = max(e.host.computeMs, e.host.copies[r.copy].endMs)
+	}
 	e.running = append(e.running[:i], e.running[i+1:]...)
 	e.pool.Release(r.blocks)
 	r.blocks = r.blocks[:0]
+	r.shared = 0
 	r.computed = 0
 	r.status = preempted
 	e.waiting.pushFront(e.requests.slab, victim)
@@ -122,7 +132,7 @@ func (e *Engine) publish(r *request, before, after int) {
 	}
 	ids := r.tokens.Blocks()
 	extend := false
-	for i := before / e.cfg.BlockSize; i < after/e.cfg.BlockSize; i++ {
+	for i := max(before/e.cfg.BlockSize, r.shared); i < after/e.cfg.BlockSize; i++ {
 		visible := e.pool.Cache(r.blocks[i], ids[i].Hash)
 		if visible {
 			e.events.stored(&r.tokens, i, extend)

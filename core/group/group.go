@@ -98,21 +98,25 @@ func (g *Group) Complete(endMs float64) bool {
 	g.inFlight = false
 	g.passes++
 	g.effect = false
-	drained := true
 	for i := range g.ranks {
 		r := &g.ranks[i]
 		r.complete(endMs)
 		g.effect = g.effect || r.out().Effect
 	}
 	g.endRound()
-	for i := range g.ranks {
-		drained = drained && g.ranks[i].drained()
-	}
 	g.waveStep++
-	if drained {
-		g.waveStep = 0
-	}
+	g.restWhenDrained()
 	return true
+}
+
+// restWhenDrained begins a new wave if no rank has anything left to do.
+func (g *Group) restWhenDrained() {
+	for i := range g.ranks {
+		if !g.ranks[i].drained() {
+			return
+		}
+	}
+	g.waveStep = 0
 }
 
 // RankEndMs is when rank i would have ended the pass that was begun last by
@@ -129,3 +133,37 @@ func (g *Group) WaveStep() int { return g.waveStep }
 // Effect reports whether any rank did something that could be seen in the pass
 // completed last (corrections §4).
 func (g *Group) Effect() bool { return g.effect }
+
+// NextInternalMs is when a rank next has something to do by itself, between
+// passes: a copy to or from host memory ends. ok is false if there is nothing,
+// or a pass is in flight, whose end sees to it.
+func (g *Group) NextInternalMs() (ms float64, ok bool) {
+	if g.inFlight {
+		return 0, false
+	}
+	for i := range g.ranks {
+		if at, is := g.ranks[i].nextInternalMs(); is && (!ok || at < ms) {
+			ms, ok = at, true
+		}
+	}
+	return ms, ok
+}
+
+// Internal does what the ranks have to do by themselves until nowMs and reports
+// whether there was anything. A rank's Effects say what it did. It must be
+// called before a command or a pass at a time that is not before
+// NextInternalMs.
+func (g *Group) Internal(nowMs float64) (any bool) {
+	if g.inFlight {
+		return false
+	}
+	for i := range g.ranks {
+		if g.ranks[i].internal(nowMs) {
+			any = true
+		}
+	}
+	if any {
+		g.restWhenDrained()
+	}
+	return any
+}

@@ -202,3 +202,33 @@ func TestPassingAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Engine notes §3, §11: between passes the group has work of its own, and it is
+// not drained before that is done.
+func TestInternal(t *testing.T) {
+	g := New(small(2, func(c *config.Engine) {
+		c.KVCacheBytesPerToken = 1_000_000
+		c.HostOffload = config.HostOffload{Blocks: 9, D2HGBs: 1, H2DGBs: 1}
+	}), 0)
+	submit(t, g, 0, 1, span(0, 9), 1)  // stores 2 blocks in 8 ms
+	submit(t, g, 1, 2, span(50, 5), 1) // one in 4 ms
+	if end, _ := g.Begin(0); end != 10 || g.Internal(10) {
+		t.Error("a pass in flight does internal work")
+	}
+	if _, ok := g.NextInternalMs(); ok {
+		t.Error("a pass in flight has internal work")
+	}
+	g.Complete(10)
+	for _, want := range []float64{14, 18} {
+		if g.WaveStep() != 1 {
+			t.Errorf("wave step %d while copying, want 1", g.WaveStep())
+		}
+		at, ok := g.NextInternalMs()
+		if !ok || at != want || g.Internal(at-1) || !g.Internal(at) {
+			t.Errorf("next internal work at %v %v, want %v", at, ok, want)
+		}
+	}
+	if _, ok := g.NextInternalMs(); ok || g.WaveStep() != 0 || g.Ready() {
+		t.Errorf("at the end: wave step %d", g.WaveStep())
+	}
+}

@@ -69,3 +69,14 @@ func (r *rank) out() *engine.Out {
 	}
 	return r.engine.Out()
 }
+
+func (r *rank) nextInternalMs() (ms float64, ok bool) {
+	if r.sglang != nil {
+		return 0, false
+	}
+	return r.engine.NextInternalMs()
+}
+
+func (r *rank) internal(nowMs float64) bool {
+	return r.sglang == nil && r.engine.Internal(nowMs)
+}

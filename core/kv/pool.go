@@ -49,7 +49,8 @@ func (p *Pool) Held(b Block) bool { return p.blocks[b].refs > 0 }
 // returns the longer list. It takes fresh blocks from the free ones and evicts
 // inactive ones where those run out, never a hit. If the pool cannot give that
 // many it changes nothing and reports false. The hits must differ from each
-// other. Evicted tells what disappeared.
+// other. Evicted tells what disappeared. Of the free blocks the one freed last
+// is taken first.
 func (p *Pool) Acquire(held, hits []Block, fresh int) ([]Block, bool) {
 	p.evicted = p.evicted[:0]
 	evictable := p.inactive
@@ -65,10 +66,10 @@ func (p *Pool) Acquire(held, hits []Block, fresh int) ([]Block, bool) {
 		p.pin(b)
 		held = append(held, b)
 	}
+	for p.Free() < fresh {
+		p.evict()
+	}
 	for range fresh {
-		if p.Free() == 0 {
-			p.evict()
-		}
 		held = append(held, p.newPrivate())
 	}
 	return held, true

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -87,6 +88,14 @@ func (d *driver) drive(s *Scenario) error {
 			}
 			steps = steps[1:]
 		}
+		d.internal(now)
+		next := math.Inf(1)
+		if at, ok := d.group.NextInternalMs(); ok {
+			next = at
+		}
+		if len(steps) > 0 {
+			next = min(next, steps[0].AtMs)
+		}
 		switch {
 		case s.MaxPasses > 0 && passes == s.MaxPasses:
 			d.note("max_passes", nil)
@@ -95,11 +104,24 @@ func (d *driver) drive(s *Scenario) error {
 		case d.group.Ready():
 			now = d.runPass(passes, now)
 			passes++
-		case len(steps) > 0:
-			now = steps[0].AtMs
+		case !math.IsInf(next, 1):
+			now = next
 		default:
 			d.note("drained", object{"value": true})
 			return nil
+		}
+	}
+}
+
+// internal lets the ranks do what is due between passes.
+func (d *driver) internal(now float64) {
+	for i := range d.group.Ranks() {
+		e := d.group.Rank(i) // nil for SGLang, which has nothing to do between passes
+		if e != nil && e.Internal(now) {
+			said := e.Effects()
+			d.note("internal", object{
+				"at_ms": now, "rank": i, "kv_events": d.kvEvents(i, said.KVEvents, said.KVBlocks, said.KVTokens),
+			})
 		}
 	}
 }
@@ -323,9 +345,17 @@ func (d *driver) kvEvents(rank int, events []engine.KVEvent, kvBlocks []engine.K
 			if e.HasParent {
 				parent = e.Parent
 			}
-			data = object{"stored": object{"parent_hash": parent, "blocks": blocks}}
+			stored := object{"parent_hash": parent, "blocks": blocks}
+			if e.Host {
+				stored["start_position"] = e.Start
+			}
+			data = object{"stored": stored}
 		}
-		list = append(list, object{"dp_rank": rank, "event_id": e.ID, "data": data})
+		event := object{"dp_rank": rank, "event_id": e.ID, "data": data}
+		if e.Host {
+			event["tier"] = "host_pinned"
+		}
+		list = append(list, event)
 	}
 	return list
 }

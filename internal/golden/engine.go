@@ -60,10 +60,7 @@ type hostJSON struct {
 	Blocks    int      `json:"num_host_blocks"`
 	D2H       *float64 `json:"d2h_bandwidth_gbps"`
 	H2D       *float64 `json:"h2d_bandwidth_gbps"`
-	SharedD2H *float64 `json:"shared_d2h_bandwidth_gbps"`
-	SharedH2D *float64 `json:"shared_h2d_bandwidth_gbps"`
 	LatencyMs float64  `json:"latency_to_first_byte_ms"`
-	Layout    string   `json:"kv_layout_id"` // names the format only
 }
 
 // Names of enumerators in the reference's spelling, in the order of their
@@ -75,7 +72,6 @@ var (
 	timings     = []string{"polynomial", "fixed"}
 	transfers   = []string{"full_prompt", "destination_missing"}
 	policies    = []string{"fifo", "lpm"}
-	scopes      = []string{"dp_rank_local", "cluster_shared"}
 )
 
 // enum finds a name among those of an enumeration; an empty one is its first.
@@ -174,14 +170,17 @@ func (h *hostJSON) into(cfg *config.Engine) error {
 	for _, f := range []struct {
 		to   *float64
 		from *float64
-	}{{&to.D2HGBs, h.D2H}, {&to.H2DGBs, h.H2D}, {&to.SharedD2HGBs, h.SharedD2H}, {&to.SharedH2DGBs, h.SharedH2D}} {
+	}{{&to.D2HGBs, h.D2H}, {&to.H2DGBs, h.H2D}} {
 		if f.from != nil {
 			*f.to = *f.from
 		}
 	}
 	to.FirstByteLatencyMs = h.LatencyMs
 	cfg.HostOffload = to
-	return enum(&cfg.HostOffload.Scope, "scope", h.Scope, scopes)
+	if h.Scope != "" && h.Scope != "dp_rank_local" {
+		return fmt.Errorf("scope is %q", h.Scope)
+	}
+	return nil
 }
 
 func (s *sglangJSON) into(cfg *config.Engine) error {

@@ -10,7 +10,7 @@ var longFunctions = map[string]string{}
 // nothing of each other.
 var coreLayers = [][]string{
 	{"config", "fmath", "idtable", "moments", "prefix", "rng", "seq", "trace"},
-	{"kv", "radix", "timing", "stats", "workload", "extent"},
+	{"kv", "offload", "radix", "timing", "stats", "workload", "extent"},
 	{"engine", "stretch"},
 	{"sglang"},
 	{"group"},

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"github.com/dryserve/dryserve/core/kv"
+	"github.com/dryserve/dryserve/core/offload"
+)
+
+// scheduleStores decides, when the pass has been scheduled, which prompt
+// blocks go to host memory: for each request with work, in running order, the
+// complete ones it has computed and not looked at before. They go together or,
+// for want of room, not yet. If one of them is still being read for another store
+// they wait for a later pass, too. The copies start when the pass ends.
+func (e *Engine) scheduleStores() {
+	for _, h := range e.running {
+		if r := &e.requests.slab[h]; r.pass == e.pass.number {
+			e.scheduleStore(h)
+		}
+	}
+}
+
+func (e *Engine) scheduleStore(h Handle) {
+	x := &e.host
+	r := &e.requests.slab[h]
+	eligible := min(r.computed, r.promptLen) / e.cfg.BlockSize
+	if r.offered >= eligible {
+		return
+	}
+	ids := r.tokens.Blocks()
+	x.keys, x.keep = x.keys[:0], x.keep[:0]
+	for i := r.offered; i < eligible; i++ {
+		absent := x.pool.State(ids[i].Hash) == offload.Absent
+		if absent && x.fence(r.blocks[i]) > e.pass.startMs {
+			return
+		}
+		if absent {
+			x.keys = append(x.keys, ids[i].Hash)
+		}
+		x.keep = append(x.keep, ids[i].Hash)
+	}
+	if !x.pool.Store(x.keys, x.keep) {
+		return
+	}
+	e.events.hostRemoved(x.pool.Evicted())
+	if len(x.keys) > 0 {
+		id := e.newCopy(h)
+		c := &x.copies[id]
+		for i, k := r.offered, 0; k < len(x.keys); i++ {
+			if ids[i].Hash == x.keys[k] {
+				e.copyBlock(c, r, i)
+				k++
+			}
+		}
+		x.fresh = append(x.fresh, id)
+	}
+	r.offered = eligible
+	e.touch(r, eligible)
+}
+
+// touch marks the first blocks of a prompt as used, the first of all last.
+func (e *Engine) touch(r *request, blocks int) {
+	ids := r.tokens.Blocks()
+	for i := blocks - 1; i >= 0; i-- {
+		e.host.pool.Touch(ids[i].Hash)
+	}
+}
+
+// submitStores starts the copies that the pass decided on, at its end.
+func (e *Engine) submitStores(endMs float64) {
+	x := &e.host
+	for _, id := range x.fresh {
+		c := &x.copies[id]
+		c.endMs = x.store.Copy(len(c.blocks)*x.blockBytes, endMs)
+		for _, b := range c.blocks {
+			for int(b.block) >= len(x.fences) {
+				x.fences = append(x.fences, 0)
+			}
+			x.fences[b.block] = c.endMs
+		}
+		x.storing = append(x.storing, id)
+	}
+	x.fresh = x.fresh[:0]
+}
+
+// fence is when a block is no longer read for a store.
+func (x *host) fence(b kv.Block) (ms float64) {
+	if int(b) < len(x.fences) {
+		ms = x.fences[b]
+	}
+	return ms
+}
+
+// fence is when the blocks that a request got last, from place first on, are no
+// longer read: what is written into them has to wait until then.
+func (e *Engine) fence(r *request, first int) (ms float64) {
+	for _, b := range r.blocks[first:] {
+		ms = max(ms, e.host.fence(b))
+	}
+	return ms
+}

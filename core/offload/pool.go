@@ -1,0 +1,157 @@
+// Package offload is the second home of KV blocks: a pool of host memory and
+// the two lanes over which blocks are copied from and to the GPU.
+//
+// It owns which contents are in the pool, on their way into it or being read
+// from it, which of them has to go when room is needed, and when a copy ends.
+// It does not own the GPU's blocks (core/kv), requests or the clock: its caller
+// says when a copy may start and tells it when one has ended.
+//
+// Contents are named by sequence hashes. One is absent, pending (its copy has
+// been decided on but has not ended) or resident.
+//
+// Invariants:
+//   - pending and resident contents together never exceed the pool.
+//   - resident contents stand in one list by the time of their last use, those
+//     that arrived together by hash; the first that nobody reads goes first.
+//   - calls on a warm pool allocate nothing.
+//
+// Source: engine notes §11 (scope dp_rank_local).
+package offload
+
+import (
+	"cmp"
+	"slices"
+)
+
+// State is where a content is.
+type State uint8
+
+// States of contents.
+const (
+	Absent State = iota
+	Pending
+	Resident
+)
+
+// entry is one content. Slot 0 is the sentinel of the list of resident ones.
+type entry struct {
+	hash       uint64
+	resident   bool
+	readers    int32
+	prev, next int32 // neighbours in the list; next also links free slots
+}
+
+// Pool is the host memory of one rank.
+type Pool struct {
+	total   int
+	used    int
+	entries []entry
+	free    int32
+	table   table
+	evicted []uint64
+	scratch []uint64
+}
+
+// New returns an empty pool of total blocks.
+func New(total int) *Pool {
+	return &Pool{total: total, entries: make([]entry, 1, 64), table: newTable()}
+}
+
+// Total and Used count blocks; pending ones are used.
+func (p *Pool) Total() int { return p.total }
+func (p *Pool) Used() int  { return p.used }
+
+// State is where a content is.
+func (p *Pool) State(hash uint64) State {
+	i := p.table.get(hash)
+	switch {
+	case i == 0:
+		return Absent
+	case !p.entries[i].resident:
+		return Pending
+	}
+	return Resident
+}
+
+// Reading reports whether a resident content is being copied to the GPU.
+func (p *Pool) Reading(hash uint64) bool { return p.entries[p.table.get(hash)].readers > 0 }
+
+// Store makes absent contents pending. It makes room by dropping resident
+// contents that nobody reads and that keep does not hold, the one longest
+// unused first; Evicted tells which. If it cannot make room for all of them it
+// changes nothing and reports false.
+func (p *Pool) Store(hashes []uint64, keep []uint64) bool {
+	p.evicted = p.evicted[:0]
+	missing := len(hashes) - (p.total - p.used)
+	for i := p.entries[0].next; i != 0 && len(p.evicted) < missing; i = p.entries[i].next {
+		if x := &p.entries[i]; x.readers == 0 && !slices.Contains(keep, x.hash) {
+			p.evicted = append(p.evicted, x.hash)
+		}
+	}
+	if len(p.evicted) < missing {
+		p.evicted = p.evicted[:0]
+		return false
+	}
+	for _, h := range p.evicted {
+		i := p.table.get(h)
+		p.unlink(i)
+		p.table.remove(h)
+		p.entries[i] = entry{next: p.free}
+		p.free = i
+		p.used--
+	}
+	for _, h := range hashes {
+		i := p.free
+		if i != 0 {
+			p.free = p.entries[i].next
+		} else {
+			i = int32(len(p.entries))
+			p.entries = append(p.entries, entry{})
+		}
+		p.entries[i] = entry{hash: h}
+		p.table.set(h, i)
+		p.used++
+	}
+	return true
+}
+
+// Evicted lists what the last Store dropped, in order. It is valid until the
+// next Store.
+func (p *Pool) Evicted() []uint64 { return p.evicted }
+
+// Arrive makes pending contents resident, the newest of all, in the order of
+// their hashes.
+func (p *Pool) Arrive(hashes []uint64) {
+	p.scratch = append(p.scratch[:0], hashes...)
+	slices.SortFunc(p.scratch, func(a, b uint64) int { return cmp.Compare(a, b) })
+	for _, h := range p.scratch {
+		i := p.table.get(h)
+		p.entries[i].resident = true
+		p.link(i)
+	}
+}
+
+// Touch makes a content the newest if it is resident.
+func (p *Pool) Touch(hash uint64) {
+	if i := p.table.get(hash); i != 0 && p.entries[i].resident {
+		p.unlink(i)
+		p.link(i)
+	}
+}
+
+// Read and Done surround the copy of a resident content to the GPU.
+func (p *Pool) Read(hash uint64) { p.entries[p.table.get(hash)].readers++ }
+func (p *Pool) Done(hash uint64) { p.entries[p.table.get(hash)].readers-- }
+
+func (p *Pool) link(i int32) {
+	last := p.entries[0].prev
+	p.entries[i].prev, p.entries[i].next = last, 0
+	p.entries[last].next = i
+	p.entries[0].prev = i
+}
+
+func (p *Pool) unlink(i int32) {
+	x := &p.entries[i]
+	p.entries[x.prev].next = x.next
+	p.entries[x.next].prev = x.prev
+}
