@@ -158,7 +158,7 @@ func (e Engine) checkEnums() Fault {
 		return Fault{UnknownValue, FieldRole}
 	case e.Preemption > FIFO:
 		return Fault{UnknownValue, FieldPreemption}
-	case e.Timing.Kind > Fixed:
+	case e.Timing.Kind > External:
 		return Fault{UnknownValue, FieldTimingKind}
 	}
 	return Fault{}
@@ -193,7 +193,13 @@ func (e Engine) checkCounts() Fault {
 }
 
 func (t Timing) check() Fault {
-	if t.Kind != Fixed {
+	switch t.Kind {
+	case Profile:
+		return t.Profile.Check().Fault
+	case Grid:
+		return t.Grid.Check().Fault
+	case Fixed:
+	default:
 		return Fault{}
 	}
 	if c := ratio(t.PrefillMs); c != Valid {

@@ -39,20 +39,27 @@ const (
 type TimingKind uint8
 
 // Polynomial is the reference's uncalibrated default, Fixed two constants.
+// Profile and Grid look durations up in tables, External asks the host.
 const (
 	Polynomial TimingKind = iota
 	Fixed
+	Profile
+	Grid
+	External
 )
 
 // Unbounded stands for a limit given as null: no limit at all.
 const Unbounded = int(1) << 62
 
 // Timing describes where pass durations come from. PrefillMs and DecodeMs are
-// used by Fixed only.
+// used by Fixed only, a table by its own kind only. Copies share the tables,
+// which nobody changes.
 type Timing struct {
 	Kind      TimingKind
 	PrefillMs float64
 	DecodeMs  float64
+	Profile   *ProfileTable
+	Grid      *GridTable
 }
 
 // Engine describes one rank of a simulated engine. Token counts are tokens,

@@ -1,6 +1,8 @@
 package timing
 
 import (
+	"math"
+
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/fmath"
 )
@@ -28,7 +30,8 @@ const (
 //	}
 //
 // where Fast is inlined and Ms is a call. Its zero value is not usable; take
-// it from Model.DecodeStep.
+// it from Model.DecodeStep, and call SetBatch once before a loop over passes
+// of the same sequences.
 //
 // The fast paths compute the duration in ns in as few operations as possible,
 // not in the order of the reference. Both results are then rounded to whole
@@ -45,9 +48,13 @@ type DecodeStep struct {
 	fixed               bool
 	fixedMs             float64
 	ratio               float64
+
+	source *source // nil: a formula
+	batch  int     // sequences, for sources
+	hint   hint
 }
 
-func newDecodeStep(e config.Engine) DecodeStep {
+func newDecodeStep(e config.Engine, src *source) DecodeStep {
 	s := DecodeStep{
 		total:   e.NumGPUBlocks * e.BlockSize,
 		scale:   1,
@@ -56,6 +63,8 @@ func newDecodeStep(e config.Engine) DecodeStep {
 		fixed:   e.Timing.Kind == config.Fixed,
 		fixedMs: e.Timing.DecodeMs,
 		ratio:   float64(e.SpeedupRatio * e.DecodeSpeedupRatio),
+		source:  src,
+		batch:   1,
 	}
 	if s.ratio > 0 {
 		s.scale = 1 / s.ratio
@@ -63,6 +72,8 @@ func newDecodeStep(e config.Engine) DecodeStep {
 	longest := 0.0 // ns before scaling
 	switch {
 	case !s.decodes:
+	case src != nil:
+		longest = math.Inf(1) // the fast paths know formulas only
 	case s.fixed:
 		s.base = float64(s.fixedMs * nanosPerMs)
 		longest = s.base
@@ -88,9 +99,13 @@ func newDecodeStep(e config.Engine) DecodeStep {
 	return s
 }
 
+// SetBatch says how many sequences the following calls are about. Formulas
+// look at the sum of lengths only, tables and outside providers at both.
+func (s *DecodeStep) SetBatch(sequences int) { s.batch = sequences }
+
 // Fast is the duration in ms of decoding one token for each of one or more
 // sequences whose lengths sum to sumLen tokens, or -1 if only Ms can tell:
-// with speed-up ratios always, else about twice in 10^5 calls.
+// with tables and speed-up ratios always, else about twice in 10^5 calls.
 func (s *DecodeStep) Fast(sumLen int) float64 {
 	p := float64(min(sumLen, s.total)) * s.perToken
 	y := float64((float64(s.square*p)+s.slope)*p) + s.base
@@ -101,7 +116,8 @@ func (s *DecodeStep) Fast(sumLen int) float64 {
 	return -1
 }
 
-// Ms is the same duration in every case; equal to Model.Decode.
+// Ms is the same duration in every case; equal to Model.Decode, which may be
+// Unknown with an outside provider.
 func (s *DecodeStep) Ms(sumLen int) float64 {
 	p := float64(min(sumLen, s.total)) * s.perToken
 	y := float64((float64(s.square*p)+s.slope)*p) + s.base
@@ -124,10 +140,25 @@ func (s *DecodeStep) Ms(sumLen int) float64 {
 
 // exactMs is Ms by the reference's own steps.
 func (s *DecodeStep) exactMs(sumLen int) float64 {
+	if s.source != nil {
+		return s.sourceMs(s.batch, sumLen, &s.hint)
+	}
 	if !s.decodes {
 		return 0
 	}
 	return fmath.ModeledMs(s.rawMs(sumLen), s.ratio)
+}
+
+// sourceMs is the duration for the models that are no formulas.
+func (s *DecodeStep) sourceMs(batch, sumLen int, h *hint) float64 {
+	if !s.decodes {
+		return 0
+	}
+	raw := s.source.decode(batch, sumLen, h)
+	if raw == Unknown {
+		return Unknown
+	}
+	return fmath.ModeledMs(raw, s.ratio)
 }
 
 // rawMs is the model's duration before rounding and scaling. An empty pool

@@ -1,13 +1,16 @@
 // Package timing turns what a pass computes into how long it takes.
 //
-// It owns the built-in timing models (polynomial and fixed), the speed-up
-// ratios and the rounding to whole nanoseconds. It does not own the clock, nor
-// what a pass contains: schedulers ask with counts and add the answers.
+// It owns the timing models (the built-in formulas, interpolation in decoded
+// tables, the answers of an outside provider), the speed-up ratios and the
+// rounding to whole nanoseconds. It does not own the clock, nor what a pass
+// contains: schedulers ask with counts and add the answers. It reads no files
+// and calls no provider: tables and answers are given to it.
 //
 // Invariants: an answer is finite, not negative, and a function of its
-// arguments and the configuration only; asking allocates nothing.
+// arguments, the configuration and the outside provider's answers only; asking
+// allocates nothing. The one negative answer is Unknown.
 //
-// Source of behaviour: engine notes §8.1 to §8.4.
+// Source of behaviour: engine notes §8.1 to §8.6; grids are our own.
 package timing
 
 import (
@@ -32,28 +35,36 @@ const (
 // decoding starts at now + Prefill(...) and the pass ends at that plus
 // Decode(...), added in this order.
 //
-// Raw durations are not checked: the fixed ones must be finite and not
-// negative (config's check sees to it) and the polynomials are. The reference
-// aborts on a duration of 2^64 s or more, before or after scaling; the model
-// gives fmath.MaxModeledMs then.
+// Raw durations are not checked: the fixed ones and the tables must have
+// passed config's check. The reference aborts on a duration of 2^64 s or more,
+// before or after scaling; the model gives fmath.MaxModeledMs then.
+//
+// With an outside provider Prefill and Decode may be Unknown; Cache says how
+// a scheduler goes on. Otherwise they never are.
 type Model struct {
 	fixed        bool
 	prefills     bool    // false: a decode worker, which charges no prefill
 	prefillMs    float64 // of the fixed model
 	prefillRatio float64
+	source       *source // nil: a formula
 	step         DecodeStep
 }
 
 // New builds the model of one rank. Its KV pool holds NumGPUBlocks*BlockSize
 // tokens. A ratio of 0 leaves durations as they are; decoding is divided by
-// the product of both ratios.
-func New(e config.Engine) Model {
+// the product of both ratios. A model with an outside provider gets a cache of
+// its own.
+func New(e config.Engine) Model { return newModel(e, nil) }
+
+func newModel(e config.Engine, c *Cache) Model {
+	src := newSource(e.Timing, c)
 	return Model{
 		fixed:        e.Timing.Kind == config.Fixed,
 		prefills:     e.Role != config.Decode,
 		prefillMs:    e.Timing.PrefillMs,
 		prefillRatio: e.SpeedupRatio,
-		step:         newDecodeStep(e),
+		source:       src,
+		step:         newDecodeStep(e, src),
 	}
 }
 
@@ -70,7 +81,11 @@ func (m *Model) Prefill(count, totalISL, totalPrefix int) float64 {
 		return 0
 	}
 	raw := m.prefillMs
-	if !m.fixed {
+	if m.source != nil {
+		if raw = m.source.prefill(count, computed, totalPrefix/count); raw == Unknown {
+			return Unknown
+		}
+	} else if !m.fixed {
 		t := float64(count * computed)
 		raw = float64(prefillQuadratic*float64(t*t)) + float64(prefillLinear*t) + prefillBase
 	}
@@ -83,17 +98,26 @@ func (m *Model) Decode(batch, sumLen int) float64 {
 	if batch <= 0 {
 		return 0
 	}
+	if m.source != nil {
+		var h hint
+		return m.step.sourceMs(batch, sumLen, &h)
+	}
 	return m.step.Ms(sumLen)
 }
 
-// DecodeStep returns Decode in the form for hot loops.
+// DecodeStep returns Decode in the form for hot loops, for a batch of one
+// until SetBatch says otherwise.
 func (m *Model) DecodeStep() DecodeStep { return m.step }
 
 // CanBeZero reports whether a pass that produces tokens may take no time: one
 // that decodes a sequence, or prefills at least one token per prompt, and
 // whose duration rounds to 0 ns with these ratios. Passes whose means in
-// Prefill floor to the same value are a scheduler's own business.
+// Prefill floor to the same value are a scheduler's own business. With tables
+// and outside providers it may be true although no pass takes no time.
 func (m *Model) CanBeZero() bool {
+	if m.source != nil {
+		return m.source.canBeZero(m)
+	}
 	// Both polynomials have their minimum at the start of the range.
 	if m.prefills && m.Prefill(1, 1, 0) == 0 {
 		return true

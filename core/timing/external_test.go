@@ -1,0 +1,176 @@
+package timing
+
+import (
+	"math"
+	"math/rand"
+	"testing"
+
+	"github.com/dryserve/dryserve/core/config"
+)
+
+func external() config.Engine {
+	e := engine(16, 4)
+	e.Timing = config.Timing{Kind: config.External}
+	return e
+}
+
+// TestExternalDialogue goes through the two phases that Cache describes.
+func TestExternalDialogue(t *testing.T) {
+	m := New(external())
+	if got := m.Prefill(2, 25, 13); got != Unknown {
+		t.Fatalf("unasked prefill: %v", got)
+	}
+	q, ask := m.PrefillQuery(2, 25, 13)
+	if want := (Query{Kind: AskPrefill, Batch: 2, ISL: 6, Prefix: 6}); !ask || q != want {
+		t.Fatalf("asks %+v, %v; want %+v", q, ask, want)
+	}
+	if !m.Cache().Store(q, 12.5) {
+		t.Fatal("answer refused")
+	}
+	if _, ask := m.PrefillQuery(2, 25, 13); ask {
+		t.Error("asks again")
+	}
+	if got := m.Prefill(2, 24, 12); got != 12.5 { // the same means
+		t.Errorf("answered prefill: %v, want 12.5", got)
+	}
+
+	if got := m.Decode(3, 20); got != Unknown {
+		t.Fatalf("unasked decode: %v", got)
+	}
+	q, ask = m.DecodeQuery(3, 20)
+	if want := (Query{Kind: AskDecode, Batch: 3, ISL: 6, OSL: 2}); !ask || q != want {
+		t.Fatalf("asks %+v, %v; want %+v", q, ask, want)
+	}
+	step := m.DecodeStep()
+	step.SetBatch(3)
+	if got := step.Ms(20); got != Unknown || step.Fast(20) != -1 {
+		t.Fatalf("unasked step: %v", got)
+	}
+	if !m.Cache().Store(q, 7.25) {
+		t.Fatal("answer refused")
+	}
+	if got := step.Ms(20); got != 7.25 || m.Decode(3, 18) != 7.25 {
+		t.Errorf("answered step: %v, want 7.25", got)
+	}
+	if got := m.Decode(3, 21); got != Unknown {
+		t.Errorf("a longer context is answered: %v", got)
+	}
+}
+
+func TestExternalFloorsAndRatios(t *testing.T) {
+	e := external()
+	e.SpeedupRatio, e.DecodeSpeedupRatio = 2, 2
+	c := NewCache()
+	m := NewShared(e, c)
+	c.Store(prefillQuery(1, 10, 0), -3)
+	c.Store(prefillQuery(1, 11, 0), 3)
+	c.Store(decodeQuery(1, 10), 0.5)
+	c.Store(decodeQuery(1, 11), 6)
+	for i, got := range []float64{m.Prefill(1, 10, 0), m.Prefill(1, 11, 0), m.Decode(1, 10), m.Decode(1, 11)} {
+		if want := []float64{0, 1.5, 0.25, 1.5}[i]; got != want {
+			t.Errorf("answer %d: %v, want %v", i, got, want)
+		}
+	}
+	e.SpeedupRatio = 1
+	if other := NewShared(e, c); other.Prefill(1, 11, 0) != 3 {
+		t.Error("answers are not shared before scaling")
+	}
+	if alone := New(e); alone.Prefill(1, 11, 0) != Unknown {
+		t.Error("answers are shared with everyone")
+	}
+}
+
+func TestExternalNothingToAsk(t *testing.T) {
+	m := New(external())
+	asked := func(_ Query, ask bool) bool { return ask }
+	if asked(m.PrefillQuery(0, 0, 0)) || asked(m.PrefillQuery(2, 24, 24)) || asked(m.DecodeQuery(0, 0)) {
+		t.Error("asks about an empty batch")
+	}
+	e := external()
+	e.Role = config.Decode
+	if m := New(e); asked(m.PrefillQuery(1, 5, 0)) || !asked(m.DecodeQuery(1, 5)) {
+		t.Error("a decode worker asks about decoding only")
+	}
+	e.Role = config.Prefill
+	if m := New(e); asked(m.DecodeQuery(1, 5)) || !asked(m.PrefillQuery(1, 5, 0)) {
+		t.Error("a prefill worker asks about prefill only")
+	}
+	if m := New(engine(16, 4)); asked(m.PrefillQuery(1, 5, 0)) || asked(m.DecodeQuery(1, 5)) || m.Cache() != nil {
+		t.Error("a formula asks")
+	}
+	if m := New(profiled(e18())); asked(m.PrefillQuery(1, 5, 0)) || asked(m.DecodeQuery(1, 5)) || m.Cache() != nil {
+		t.Error("a table asks")
+	}
+}
+
+// TestCacheEqualsMap draws queries with many repeats from a small space, and
+// some from all of it.
+func TestCacheEqualsMap(t *testing.T) {
+	rng := rand.New(rand.NewSource(10))
+	c, want := NewCache(), map[Query]float64{}
+	draw := func() Query {
+		n := 20
+		if rng.Intn(4) == 0 {
+			n = math.MaxInt
+		}
+		q := Query{Kind: QueryKind(rng.Intn(2)), Batch: 1 + rng.Intn(n-1), ISL: rng.Intn(n)}
+		if q.Kind == AskDecode {
+			q.OSL = DecodeOSL
+		} else {
+			q.Prefix = rng.Intn(n)
+		}
+		return q
+	}
+	for range 50_000 {
+		q := draw()
+		if rng.Intn(2) == 0 {
+			ms := rng.NormFloat64()
+			if !c.Store(q, ms) {
+				t.Fatalf("%+v refused", q)
+			}
+			want[q] = ms
+		}
+		ms, ok := c.Lookup(q)
+		if w, has := want[q]; ok != has || ms != w {
+			t.Fatalf("%+v: %v, %v; want %v, %v", q, ms, ok, w, has)
+		}
+	}
+	if c.Len() != len(want) || c.Len() < 5000 {
+		t.Errorf("%d answers, want %d", c.Len(), len(want))
+	}
+	for q, w := range want {
+		if ms, ok := c.Lookup(q); !ok || ms != w {
+			t.Fatalf("%+v: %v, %v; want %v", q, ms, ok, w)
+		}
+	}
+}
+
+func TestCacheRefuses(t *testing.T) {
+	c := NewCache()
+	good := prefillQuery(1, 10, 4)
+	for _, ms := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if c.Store(good, ms) {
+			t.Errorf("%v kept", ms)
+		}
+	}
+	for _, q := range []Query{
+		{},
+		{Kind: AskPrefill, Batch: -1, ISL: 3},
+		{Kind: AskPrefill, Batch: 1, ISL: -3},
+		{Kind: AskPrefill, Batch: 1, ISL: 3, Prefix: -DecodeOSL},
+		{Kind: AskPrefill, Batch: 1, ISL: 3, OSL: DecodeOSL},
+		{Kind: AskDecode, Batch: 1, ISL: 3},
+		{Kind: AskDecode, Batch: 1, ISL: 3, OSL: DecodeOSL, Prefix: 1},
+		{Kind: AskDecode + 1, Batch: 1, ISL: 3},
+	} {
+		if c.Store(q, 1) {
+			t.Errorf("%+v kept", q)
+		}
+		if _, ok := c.Lookup(q); ok {
+			t.Errorf("%+v found", q)
+		}
+	}
+	if c.Len() != 0 {
+		t.Errorf("%d answers kept", c.Len())
+	}
+}
