@@ -27,9 +27,6 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	}
 	if family == "dp" || mix && r.Chance(0.5) {
 		object(c.Kwargs, "extra_engine_args")["dp_size"] = r.Between(2, 4)
-		if e["backend"] == "vllm" && r.Chance(0.4) {
-			e["prefill_schedule_interval"] = r.Between(1, 4)
-		}
 	}
 	return c, nil
 }

@@ -144,6 +144,8 @@ func (d *decoder) checkBuilt() error {
 	switch e := d.args.Engine; {
 	case e.Backend == config.SGLang:
 		n = notBuilt{"backend sglang", d.at["engine.backend"], `"vllm" or "trtllm"`}
+	case e.DPSize > 1 && e.PrefillScheduleInterval != 1:
+		n = notBuilt{"an interval between prompts with dp_size above 1", d.at["engine.prefill_schedule_interval"], "1"}
 	case e.MTP.Drafts > 0:
 		n = notBuilt{"speculative decoding (MTP)", d.at["engine.aic_nextn"], "null"}
 	case e.Role != config.Aggregated && d.at["engine.worker_type"].kind == boolean:

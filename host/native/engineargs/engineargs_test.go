@@ -173,6 +173,13 @@ func TestNotBuilt(t *testing.T) {
 	}
 }
 
+func TestIntervalBetweenRanksNotBuilt(t *testing.T) {
+	_, err := Parse("x", []byte(`{"dp_size": 2, "engine": {"prefill_schedule_interval": 2}}`))
+	if err == nil || !strings.Contains(err.Error(), "engine.prefill_schedule_interval is the number 2, but an interval between prompts") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestFlatForm(t *testing.T) {
 	same := []struct{ flat, canonical string }{
 		{`{"block_size": 0}`, `{}`},
