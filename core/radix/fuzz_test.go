@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dryserve/dryserve/core/seq"
+	"github.com/dryserve/dryserve/internal/radixmodel"
 )
 
 // holder is a request as the cache sees it: a path it holds and, behind its
@@ -17,15 +18,15 @@ type holder struct {
 	pages   []Page
 	cached  int // pages of the path
 
-	naiveNode  *naiveNode
-	naivePages []*naivePage
+	naiveNode  *radixmodel.Node
+	naivePages []*radixmodel.Page
 }
 
 // pair runs the cache and the model side by side.
 type pair struct {
 	t       *testing.T
 	cache   *Cache
-	model   *naive
+	model   *radixmodel.Cache
 	holders [4]holder
 }
 
@@ -48,11 +49,11 @@ func (x *pair) equal(what string, got, want any) {
 	}
 }
 
-func (x *pair) samePages(what string, got []Page, want []*naivePage) {
+func (x *pair) samePages(what string, got []Page, want []*radixmodel.Page) {
 	x.t.Helper()
 	numbers := []int{}
 	for _, p := range want {
-		numbers = append(numbers, p.number)
+		numbers = append(numbers, p.Number)
 	}
 	x.equal(what, got, numbers)
 }
@@ -61,9 +62,9 @@ func (x *pair) samePages(what string, got []Page, want []*naivePage) {
 func (x *pair) match(h *holder, content []uint64) {
 	x.drop(h)
 	ids := identities(content)
-	x.equal("match", x.cache.Match(ids), x.model.match(content))
+	x.equal("match", x.cache.Match(ids), x.model.Match(content))
 	h.node, h.pages = x.cache.MatchLock(ids, nil)
-	h.naiveNode, h.naivePages = x.model.matchLock(content)
+	h.naiveNode, h.naivePages = x.model.MatchLock(content)
 	h.cached = len(h.pages)
 	h.content = slices.Clone(content[:h.cached])
 	x.samePages("matched pages", h.pages, h.naivePages)
@@ -75,11 +76,11 @@ func (x *pair) allocate(h *holder, content []uint64, publish bool) {
 	missing := len(content) - x.cache.Available()
 	if missing > 0 {
 		x.cache.Evict(missing)
-		x.model.evict(missing)
-		x.equal("evicted", x.cache.Removed(), x.model.removed)
+		x.model.Evict(missing)
+		x.equal("evicted", x.cache.Removed(), x.model.Removed)
 	}
 	pages, ok := x.cache.Allocate(h.pages, len(content))
-	more, wantOK := x.model.allocate(len(content))
+	more, wantOK := x.model.Allocate(len(content))
 	x.equal("allocated", ok, wantOK)
 	if !ok {
 		return
@@ -93,7 +94,7 @@ func (x *pair) allocate(h *holder, content []uint64, publish bool) {
 			continue
 		}
 		fresh, visible := x.cache.Publish(h.pages[i], id.Hash)
-		wantFresh, wantVisible := x.model.publish(h.naivePages[i], id.Hash)
+		wantFresh, wantVisible := x.model.Publish(h.naivePages[i], id.Hash)
 		x.equal("published", [2]bool{fresh, visible}, [2]bool{wantFresh, wantVisible})
 	}
 }
@@ -103,14 +104,14 @@ func (x *pair) insert(h *holder, n int) {
 	to := min(h.cached+n, len(h.pages))
 	ids := identities(h.content)[h.cached:to]
 	node := x.cache.Insert(h.node, ids, h.pages[h.cached:to])
-	wantNode, kept := x.model.insert(h.naiveNode, h.content[h.cached:to], h.naivePages[h.cached:to])
+	wantNode, kept := x.model.Insert(h.naiveNode, h.content[h.cached:to], h.naivePages[h.cached:to])
 	copy(h.naivePages[h.cached:], kept)
-	x.equal("removed by insert", x.cache.Removed(), x.model.removed)
+	x.equal("removed by insert", x.cache.Removed(), x.model.Removed)
 	x.samePages("pages after insert", h.pages, h.naivePages)
 	x.cache.Lock(node)
 	x.cache.Unlock(h.node)
-	x.model.lock(wantNode, 1)
-	x.model.lock(h.naiveNode, -1)
+	x.model.Lock(wantNode, 1)
+	x.model.Lock(h.naiveNode, -1)
 	h.node, h.naiveNode, h.cached = node, wantNode, to
 }
 
@@ -120,13 +121,13 @@ func (x *pair) drop(h *holder) {
 		return
 	}
 	x.cache.Free(h.pages[h.cached:])
-	x.model.removed = nil
+	x.model.Removed = nil
 	for _, p := range h.naivePages[h.cached:] {
-		x.model.release(p)
+		x.model.Release(p)
 	}
-	x.equal("removed by free", x.cache.Removed(), x.model.removed)
+	x.equal("removed by free", x.cache.Removed(), x.model.Removed)
 	x.cache.Unlock(h.node)
-	x.model.lock(h.naiveNode, -1)
+	x.model.Lock(h.naiveNode, -1)
 	*h = holder{}
 }
 
@@ -135,22 +136,22 @@ func (x *pair) check() {
 	x.cache.Check()
 	x.equal("total, available, evictable, protected",
 		[]int{x.cache.Total(), x.cache.Available(), x.cache.Evictable(), x.cache.Protected()},
-		[]int{x.model.total, x.model.available(), x.model.count(false), x.model.count(true)})
-	nodes := x.model.all()
+		[]int{x.model.Total, x.model.Available(), x.model.Count(false), x.model.Count(true)})
+	nodes := x.model.All()
 	x.equal("nodes", x.cache.children.used, len(nodes))
-	handles := map[*naiveNode]Node{x.model.root: 0}
+	handles := map[*radixmodel.Node]Node{x.model.Root: 0}
 	for _, w := range nodes {
-		n := x.cache.child(handles[w.parent], w.pages[0].key)
+		n := x.cache.child(handles[w.Parent], w.Pages[0].Key)
 		handles[w] = n
-		x.samePages("edge", x.cache.appendEdge([]Page{}, n), w.pages)
+		x.samePages("edge", x.cache.appendEdge([]Page{}, n), w.Pages)
 		got := x.cache.nodes[n]
-		x.equal("locks and children", [2]int32{got.locks, got.children}, [2]int{w.holders, len(w.children)})
+		x.equal("locks and children", [2]int32{got.locks, got.children}, [2]int{w.Holders, len(w.Children)})
 	}
 	// Stamps may be other numbers, but must order the nodes alike.
 	for _, a := range nodes {
 		for _, b := range nodes {
-			if got := x.cache.nodes[handles[a]].stamp < x.cache.nodes[handles[b]].stamp; got != (a.stamp < b.stamp) {
-				x.t.Fatalf("pages from %d are older than those from %d: %v", a.pages[0].number, b.pages[0].number, got)
+			if got := x.cache.nodes[handles[a]].stamp < x.cache.nodes[handles[b]].stamp; got != (a.Stamp < b.Stamp) {
+				x.t.Fatalf("pages from %d are older than those from %d: %v", a.Pages[0].Number, b.Pages[0].Number, got)
 			}
 		}
 	}
@@ -183,7 +184,7 @@ func FuzzRadix(f *testing.F) {
 			return
 		}
 		total := 1 + int(data[0])%32
-		x := &pair{t: t, cache: New(total), model: newNaive(total)}
+		x := &pair{t: t, cache: New(total), model: radixmodel.New(total)}
 		for ops := data[1:]; len(ops) >= 5; ops = ops[5:] {
 			h := &x.holders[int(ops[1])%len(x.holders)]
 			c := content(ops[2], ops[3], ops[4])

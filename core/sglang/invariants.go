@@ -8,6 +8,8 @@ import (
 	"github.com/dryserve/dryserve/core/radix"
 )
 
+const checked = true
+
 // check panics if the rank, between two passes, breaks an invariant of the
 // package.
 func (e *Rank) check() {
