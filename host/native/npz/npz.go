@@ -186,7 +186,7 @@ func (a *Archive) entry(name string) (*zip.File, error) {
 	case 1:
 		return e[0], nil
 	case 0:
-		return nil, fmt.Errorf("%s: has no array %s; found %s", a.path, name, a.found())
+		return nil, fmt.Errorf("%s: has no array %s; found %s", a.path, plain(name), a.found())
 	default:
 		return nil, a.fault(name, "stands %d times in the archive; one array of that name is accepted", len(e))
 	}
@@ -231,7 +231,7 @@ func plainType(descr string) string {
 }
 
 func (a *Archive) fault(name, format string, args ...any) error {
-	return fmt.Errorf("%s: array %s %s", a.path, name, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: array %s %s", a.path, plain(name), fmt.Sprintf(format, args...))
 }
 
 // damaged words what a reader of an entry met.
@@ -248,7 +248,7 @@ func (a *Archive) damaged(name string, err error) error {
 	case errors.As(err, &corrupt), errors.Is(err, zip.ErrFormat):
 		return a.fault(name, "cannot be decompressed; an undamaged file is accepted")
 	}
-	return fmt.Errorf("%s: array %s cannot be read: %w", a.path, name, cliutil.Reason(err))
+	return fmt.Errorf("%s: array %s cannot be read: %w", a.path, plain(name), cliutil.Reason(err))
 }
 
 // ShapeText is a shape as NumPy prints it.
