@@ -275,11 +275,11 @@ func dimensions(dims []int) string {
 		case 0:
 			words[i] = "a single number"
 		case 1:
-			words[i] = "one dimension"
+			words[i] = "a one-dimensional array"
 		case 2:
-			words[i] = "two dimensions"
+			words[i] = "a two-dimensional array"
 		default:
-			words[i] = fmt.Sprintf("%d dimensions", d)
+			words[i] = fmt.Sprintf("an array of %d dimensions", d)
 		}
 	}
 	return strings.Join(words, " or ")

@@ -72,14 +72,11 @@ func parseJSON(path string, data []byte) (document, error) {
 			err = errors.New("something follows the object")
 		}
 	}
-	offset := dec.InputOffset()
-	if bad := (*json.SyntaxError)(nil); errors.As(err, &bad) {
-		offset = bad.Offset
-	}
+	rest := bytes.TrimLeft(data[dec.InputOffset():], " \t\r\n,:") // what follows the last good token
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err, offset = errors.New("the text ends too early"), int64(len(data))
+		err, rest = errors.New("the text ends too early"), nil
 	}
-	line := 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n"))
+	line := 1 + bytes.Count(data[:len(data)-len(rest)], []byte("\n"))
 	return d, fmt.Errorf("%s: line %d: %w; one JSON object is accepted", path, line, err)
 }
 
