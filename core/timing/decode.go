@@ -50,7 +50,7 @@ type DecodeStep struct {
 	ratio               float64
 
 	source *source // nil: a formula
-	batch  int     // sequences, for sources
+	batch  int     // sequences, for sources; 0: nobody said
 	hint   hint
 }
 
@@ -64,7 +64,6 @@ func newDecodeStep(e config.Engine, src *source) DecodeStep {
 		fixedMs: e.Timing.DecodeMs,
 		ratio:   float64(e.SpeedupRatio * e.DecodeSpeedupRatio),
 		source:  src,
-		batch:   1,
 	}
 	if s.ratio > 0 {
 		s.scale = 1 / s.ratio
@@ -100,7 +99,8 @@ func newDecodeStep(e config.Engine, src *source) DecodeStep {
 }
 
 // SetBatch says how many sequences the following calls are about. Formulas
-// look at the sum of lengths only, tables and outside providers at both.
+// look at the sum of lengths only, tables and outside providers at both: until
+// it is called, Ms is Unknown for them.
 func (s *DecodeStep) SetBatch(sequences int) { s.batch = sequences }
 
 // Fast is the duration in ms of decoding one token for each of one or more

@@ -114,7 +114,6 @@ func TestStepEqualsDecode(t *testing.T) {
 func TestStepOfBatchNobodyGave(t *testing.T) {
 	for name, m := range models(rand.New(rand.NewSource(5))) {
 		step := m.DecodeStep()
-		step.SetBatch(0)
 		if got := step.Ms(10); got != Unknown {
 			t.Errorf("%s: %v, want Unknown", name, got)
 		}

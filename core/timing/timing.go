@@ -105,8 +105,8 @@ func (m *Model) Decode(batch, sumLen int) float64 {
 	return m.step.Ms(sumLen)
 }
 
-// DecodeStep returns Decode in the form for hot loops, for a batch of one
-// until SetBatch says otherwise.
+// DecodeStep returns Decode in the form for hot loops; DecodeStep.SetBatch says
+// for how many sequences.
 func (m *Model) DecodeStep() DecodeStep { return m.step }
 
 // CanBeZero reports whether a pass that produces tokens may take no time: one
