@@ -118,7 +118,10 @@ func (s *DecodeStep) Fast(sumLen int) float64 {
 
 // Ms is the same duration in every case; equal to Model.Decode, which may be
 // Unknown with an outside provider.
-func (s *DecodeStep) Ms(sumLen int) float64 {
+func (s *DecodeStep) Ms(sumLen int) float64 { return s.ms(s.batch, sumLen, &s.hint) }
+
+// ms is Ms for a number of sequences; formulas do not look at it, nor at h.
+func (s *DecodeStep) ms(batch, sumLen int, h *hint) float64 {
 	p := float64(min(sumLen, s.total)) * s.perToken
 	y := float64((float64(s.square*p)+s.slope)*p) + s.base
 	n := (y + roundMagic) - roundMagic
@@ -135,24 +138,16 @@ func (s *DecodeStep) Ms(sumLen int) float64 {
 		k = float64(fmath.RoundSeconds(n / nanosPerSec / s.ratio).Nanos)
 		return k / nanosPerSec * 1000
 	}
-	return s.exactMs(sumLen)
+	return s.exactMs(batch, sumLen, h)
 }
 
-// exactMs is Ms by the reference's own steps.
-func (s *DecodeStep) exactMs(sumLen int) float64 {
-	if s.source != nil {
-		return s.sourceMs(s.batch, sumLen, &s.hint)
-	}
+// exactMs is ms by the reference's own steps.
+func (s *DecodeStep) exactMs(batch, sumLen int, h *hint) float64 {
 	if !s.decodes {
 		return 0
 	}
-	return fmath.ModeledMs(s.rawMs(sumLen), s.ratio)
-}
-
-// sourceMs is the duration for the models that are no formulas.
-func (s *DecodeStep) sourceMs(batch, sumLen int, h *hint) float64 {
-	if !s.decodes {
-		return 0
+	if s.source == nil {
+		return fmath.ModeledMs(s.rawMs(sumLen), s.ratio)
 	}
 	raw := s.source.decode(batch, sumLen, h)
 	if raw == Unknown {

@@ -98,11 +98,8 @@ func (m *Model) Decode(batch, sumLen int) float64 {
 	if batch <= 0 {
 		return 0
 	}
-	if m.source != nil {
-		var h hint
-		return m.step.sourceMs(batch, sumLen, &h)
-	}
-	return m.step.Ms(sumLen)
+	var h hint
+	return m.step.ms(batch, sumLen, &h)
 }
 
 // DecodeStep returns Decode in the form for hot loops; DecodeStep.SetBatch says
