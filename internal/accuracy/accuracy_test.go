@@ -98,14 +98,14 @@ const benchmarks = `id,backend,backend_version,model_path,system,mode,isl,osl,ba
 func TestBenchmarksBesideReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "b.csv")
 	write(t, path, benchmarks)
-	all, err := ReadSilicon(path, Filter{}, 3)
+	all, err := ReadSilicon(path, Filter{}, Clients{Waves: 3})
 	if err != nil || len(all) != 3 {
 		t.Fatalf("%d cases, %v", len(all), err)
 	}
 	for filter, want := range map[Filter]int{
 		{Model: "m"}: 2, {Model: "m", TP: 4}: 1, {System: "a100"}: 2, {Backend: "sglang"}: 1, {Model: "x"}: 0,
 	} {
-		if got, err := ReadSilicon(path, filter, 1); err != nil || len(got) != want {
+		if got, err := ReadSilicon(path, filter, Clients{Waves: 1}); err != nil || len(got) != want {
 			t.Errorf("%+v: %d cases, %v", filter, len(got), err)
 		}
 	}
@@ -132,6 +132,22 @@ func TestBenchmarksBesideReplay(t *testing.T) {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
 		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "b.csv")
+	write(t, path, strings.Replace(benchmarks, "8,3,2,2,1", "8,100,2,2,1", 1))
+	cases, err := ReadSilicon(path, Filter{Model: "m", TP: 2}, Clients{Waves: 50, Spread: 0.1})
+	if err != nil || len(cases) != 1 {
+		t.Fatal(err)
+	}
+	low, high, sum := 1000, 0, 0
+	for _, r := range cases[0].Requests {
+		low, high, sum = min(low, r.Output), max(high, r.Output), sum+r.Output
+	}
+	if low < 90 || low > 93 || high > 110 || high < 107 || sum < 9700 || sum > 10300 {
+		t.Errorf("outputs from %d to %d, %d in all", low, high, sum)
 	}
 }
 
@@ -199,7 +215,7 @@ func TestBadMeasurements(t *testing.T) {
 		strings.Replace(benchmarks, "8,3,2,2,1", "8.5,3,2,2,1", 1): `line 2: isl is "8.5"; a number above 0 is accepted`,
 	} {
 		write(t, path, text)
-		if _, err := ReadSilicon(path, Filter{}, 1); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadSilicon(path, Filter{}, Clients{Waves: 1}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}

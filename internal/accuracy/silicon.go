@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
 	"strconv"
 )
@@ -15,12 +17,17 @@ type Filter struct {
 	TP                     int
 }
 
+// Clients say how a benchmark's clients behave where the table does not.
+type Clients struct {
+	Waves  int     // requests of each client, one after the other
+	Spread float64 // output lengths vary evenly by up to this share, up and down
+}
+
 // ReadSilicon reads a table of closed-loop benchmarks as aiconfigurator ships
 // it: a row has one prompt and output length, a number of clients
 // (batch_size) and the mean TTFT and TPOT in ms. Rows of other modes than agg
-// and of more than one pipeline stage are left out. Every client sends waves
-// requests, one after the other.
-func ReadSilicon(path string, filter Filter, waves int) ([]Case, error) {
+// and of more than one pipeline stage are left out.
+func ReadSilicon(path string, filter Filter, clients Clients) ([]Case, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -50,7 +57,7 @@ func ReadSilicon(path string, filter Filter, waves int) ([]Case, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		row := row{fields: fields, column: column}
-		c, wanted := row.toCase(filter, waves)
+		c, wanted := row.toCase(filter, clients)
 		if row.bad != "" {
 			line, _ := r.FieldPos(0)
 			return nil, fmt.Errorf("%s: line %d: %s is %q; a number above 0 is accepted", path, line, row.bad, row.text(row.bad))
@@ -86,7 +93,7 @@ func (r *row) count(name string) int {
 	return n
 }
 
-func (r *row) toCase(filter Filter, waves int) (Case, bool) {
+func (r *row) toCase(filter Filter, clients Clients) (Case, bool) {
 	other := func(want, got string) bool { return want != "" && want != got }
 	if r.text("mode") != "agg" || r.text("pp_size") != "1" || other(filter.Model, r.text("model_path")) ||
 		other(filter.Backend, r.text("backend")) || other(filter.System, r.text("system")) {
@@ -104,8 +111,10 @@ func (r *row) toCase(filter Filter, waves int) (Case, bool) {
 	c.Name = fmt.Sprintf("%s, %d x %s, %s %s, %d in %d out, %d clients",
 		c.Model, c.TP, c.System, c.Backend, r.text("backend_version"), input, output, c.Concurrency)
 	if r.bad == "" {
-		for range waves * c.Concurrency {
-			c.Requests = append(c.Requests, Request{Input: input, Output: output})
+		draw := rand.New(rand.NewPCG(1, 0)) // the same for every case
+		for range clients.Waves * c.Concurrency {
+			factor := 1 + clients.Spread*(2*draw.Float64()-1)
+			c.Requests = append(c.Requests, Request{Input: input, Output: max(1, int(math.Round(float64(output)*factor)))})
 		}
 	}
 	return c, true

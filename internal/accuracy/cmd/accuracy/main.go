@@ -33,7 +33,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&filter.Backend, "backend", "", "benchmarks of this backend only")
 	flags.StringVar(&filter.System, "system", "", "benchmarks of this system only")
 	flags.IntVar(&filter.TP, "tp", 0, "benchmarks of this many GPUs only")
-	waves := flags.Int("waves", 5, "requests of each client of a benchmark")
+	var clients accuracy.Clients
+	flags.IntVar(&clients.Waves, "waves", 10, "requests of each client of a benchmark")
+	flags.Float64Var(&clients.Spread, "spread", 0, "vary a benchmark's output lengths by up to this share (0 to 0.9)")
 	var engine accuracy.Engine
 	flags.IntVar(&engine.BlockSize, "block-size", 0, "tokens per KV block (default: the backend's)")
 	flags.IntVar(&engine.NumGPUBlocks, "num-gpu-blocks", 0, "KV blocks (default: the grid's capacity)")
@@ -43,11 +45,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		return 2
 	}
-	if len(grids) == 0 || len(runs) == 0 && *silicon == "" || *waves < 1 || flags.NArg() > 0 {
-		fmt.Fprintln(stderr, "accuracy: want one -grid or more, a -run or -silicon, positive -waves and no other arguments")
+	if len(grids) == 0 || len(runs) == 0 && *silicon == "" || clients.Waves < 1 || !(clients.Spread >= 0 && clients.Spread <= 0.9) || flags.NArg() > 0 {
+		fmt.Fprintln(stderr, "accuracy: want one -grid or more, a -run or -silicon, positive -waves, a -spread from 0 to 0.9 and no other arguments")
 		return 2
 	}
-	lines, err := compare(grids, runs, *silicon, filter, *waves, engine, stderr)
+	lines, err := compare(grids, runs, *silicon, filter, clients, engine, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "accuracy:", err)
 		return 1
@@ -60,7 +62,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-func compare(gridPaths, runs []string, silicon string, filter accuracy.Filter, waves int, engine accuracy.Engine, notes io.Writer) ([]accuracy.Line, error) {
+func compare(gridPaths, runs []string, silicon string, filter accuracy.Filter, clients accuracy.Clients, engine accuracy.Engine, notes io.Writer) ([]accuracy.Line, error) {
 	var grids []*profile.Grid
 	for _, path := range gridPaths {
 		g, err := profile.LoadGrid(path)
@@ -78,7 +80,7 @@ func compare(gridPaths, runs []string, silicon string, filter accuracy.Filter, w
 		cases = append(cases, c)
 	}
 	if silicon != "" {
-		more, err := accuracy.ReadSilicon(silicon, filter, waves)
+		more, err := accuracy.ReadSilicon(silicon, filter, clients)
 		if err != nil {
 			return nil, err
 		}

@@ -37,6 +37,7 @@ func TestRun(t *testing.T) {
 		{"nothing left", []string{"-grid", g, "-silicon", b, "-tp", "7"}, 1, "", "no measurement fits"},
 		{"no grid", []string{"-silicon", b}, 2, "", "want one -grid or more"},
 		{"no measurements", []string{"-grid", g}, 2, "", "want one -grid or more"},
+		{"a wide spread", []string{"-grid", g, "-silicon", b, "-spread", "1"}, 2, "", "a -spread from 0 to 0.9"},
 		{"a bad grid", []string{"-grid", b, "-silicon", b}, 1, "", "b.csv: line 1:"},
 		{"no such run", []string{"-grid", g, "-run", filepath.Join(dir, "absent")}, 1, "", "no such file"},
 		{"an unknown flag", []string{"-girds", g}, 2, "", "not defined"},
