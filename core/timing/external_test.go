@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/fmath"
 )
 
 func external() config.Engine {
@@ -172,5 +173,63 @@ func TestCacheRefuses(t *testing.T) {
 	}
 	if c.Len() != 0 {
 		t.Errorf("%d answers kept", c.Len())
+	}
+}
+
+// TestExternalRun goes through passes as a scheduler does: it stops before a
+// pass until both durations are known, and asks nothing twice.
+func TestExternalRun(t *testing.T) {
+	rng := rand.New(rand.NewSource(11))
+	e := external()
+	e.SpeedupRatio, e.DecodeSpeedupRatio = 1.7, 3
+	m := New(e)
+	provider := func(q Query) float64 {
+		ms := 0.03*float64(q.Batch*q.ISL) + 0.001*float64(q.Prefix) - 0.5
+		return ms + float64(q.OSL)
+	}
+	asked := map[Query]int{}
+	now, want := 0.0, 0.0
+	for range 2000 {
+		count, batch := rng.Intn(3), rng.Intn(5)
+		prefix := count * rng.Intn(10)
+		isl := prefix + count*rng.Intn(20)
+		sum := batch*(1+rng.Intn(40)) + rng.Intn(batch+1)
+		stops := 0
+		for {
+			q, ask := m.PrefillQuery(count, isl, prefix)
+			if !ask {
+				q, ask = m.DecodeQuery(batch, sum)
+			}
+			if !ask {
+				break
+			}
+			stops++
+			asked[q]++
+			if !m.Cache().Store(q, provider(q)) {
+				t.Fatalf("%+v refused", q)
+			}
+		}
+		if stops > 2 {
+			t.Fatalf("%d questions before one pass", stops)
+		}
+		now += m.Prefill(count, isl, prefix)
+		now += m.Decode(batch, sum)
+		if count > 0 && isl > prefix {
+			want += fmath.ModeledMs(max(provider(prefillQuery(count, isl/count-prefix/count, prefix/count)), 0), 1.7)
+		}
+		if batch > 0 {
+			want += fmath.ModeledMs(max(provider(decodeQuery(batch, sum)), 1), float64(e.SpeedupRatio*e.DecodeSpeedupRatio))
+		}
+		if now != want {
+			t.Fatalf("the clock is at %v, want %v", now, want)
+		}
+	}
+	for q, n := range asked {
+		if n != 1 {
+			t.Errorf("%+v asked %d times", q, n)
+		}
+	}
+	if len(asked) < 100 || m.Cache().Len() != len(asked) {
+		t.Errorf("%d questions, %d answers kept", len(asked), m.Cache().Len())
 	}
 }

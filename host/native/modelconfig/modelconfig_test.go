@@ -47,6 +47,7 @@ func TestRecorded(t *testing.T) {
 		{"FP8", typed(`"dtype": "FP8"`), 256},
 		{"fp8_e5m2", typed(`"dtype": "fp8_e5m2"`), 256},
 		{"float64", typed(`"dtype": "float64"`), 256},
+		{"the example of docs/timing.md", `{"num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "hidden_size": 1024, "torch_dtype": "bfloat16"}`, 57344},
 		{"in text_config", `{"text_config": ` + plain + `}`, 256},
 		{"outer dtype does not count", `{"torch_dtype": "float32", "text_config": ` + plain + `}`, 256},
 		{"inner dtype counts", `{"torch_dtype": "float32", "text_config": ` + typed(`"torch_dtype": "int8"`) + `}`, 128},
