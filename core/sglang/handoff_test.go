@@ -198,6 +198,26 @@ func TestPendingDestinations(t *testing.T) {
 	d.pass("")
 }
 
+// Pages that become free because a generated page is known already do not make
+// a head due that failed (corrections §1: only what counts as room made does).
+func TestFailedHeadWaits(t *testing.T) {
+	d := newDesk(t, small(4, decodes))
+	for range 2 {
+		q := d.request(span(0, 8), 0)
+		q.OutputIDs = span(8, 6)
+		h := d.got(d.e.Reserve(q))
+		d.do(d.e.Activate, h, engine.Applied)
+	}
+	d.pass("") // both take a page
+	d.reserve(span(100, 4), 1)
+	for range 3 {
+		d.pass("")
+	}
+	d.state(3, 2, 1) // the second page of the two is free again
+	d.do(d.e.Cancel, 1, engine.Applied)
+	d.said("reserved3:4 ", 0)
+}
+
 // While a destination waits for pages no prompt is computed; what is activated
 // goes on, in the order of the activations.
 func TestPendingDestinationStopsPrompts(t *testing.T) {

@@ -75,6 +75,19 @@ func TestTheRatioFalls(t *testing.T) {
 	}
 }
 
+// The reserve is summed request by request, as the reference does: 3 and 7
+// tokens at 0.7 are less than 7 in floating point, and the third request fits.
+func TestReserveIsSummedByRequest(t *testing.T) {
+	l := newLab(t, small(9, func(c *config.Engine) { c.SGLang.ChunkedPrefillSize = 8 }))
+	l.submit(span(0, 8), 4)
+	l.submit(span(100, 8), 8)
+	l.submit(span(200, 4), 1)
+	l.run()
+	if want := "30 [2.]"; l.passes[2] != want {
+		t.Errorf("third pass %q, want %q", l.passes[2], want)
+	}
+}
+
 // Engine notes §15, E12: the victim is the one with the least output, the first
 // of equals; it goes to the end of the queue and comes back with what it has.
 func TestRetraction(t *testing.T) {
@@ -194,6 +207,53 @@ func TestLPM(t *testing.T) {
 	l.submit(span(0, 44), 1)
 	l.submit(span(0, 44), 1)
 	l.run().wantPasses("10 [0.]", "20 [2.]", "30 [3.]", "40 [1.]")
+}
+
+// Engine notes §6.1, step 3: who is put off. Requests are given as the number
+// of tokens that they share with what is cached and with each other, and two
+// are served per pass.
+func TestLPMPutsOff(t *testing.T) {
+	lpm := func(c *config.Engine) {
+		c.BlockSize, c.SGLang.Policy, c.MaxNumSeqs = 16, config.LPM, 2
+		c.SGLang.ClipMaxNewTokens = 0
+	}
+	own := uint32(1000)
+	prompt := func(shared, n uint32) []uint32 {
+		own += 1000
+		return append(span(0, shared), span(own, n-shared)...)
+	}
+	cases := []struct {
+		name    string
+		cached  uint32
+		prompts [][]uint32
+		want    []string
+	}{
+		{"the same beginning, nothing cached", 0,
+			[][]uint32{prompt(32, 40), prompt(32, 40), prompt(0, 40)}, []string{"20 [1. 3.]", "30 [2.]"}},
+		{"of exactly the length that counts", 0,
+			[][]uint32{prompt(32, 32), prompt(32, 32), prompt(0, 40)}, []string{"20 [1. 3.]", "30 [2.]"}},
+		{"a shorter one does not count", 0,
+			[][]uint32{prompt(16, 31), prompt(16, 31), prompt(0, 40)}, []string{"20 [1. 2.]", "30 [3.]"}},
+		{"just as much is cached", 32,
+			[][]uint32{prompt(32, 40), prompt(32, 40), prompt(0, 40)}, []string{"20 [1. 3.]", "30 [2.]"}},
+		{"more is cached", 48,
+			[][]uint32{prompt(48, 60), prompt(48, 60), prompt(0, 40)}, []string{"20 [1. 2.]", "30 [3.]"}},
+		{"the one before has more cached, so it was not looked at", 48,
+			[][]uint32{prompt(0, 40), prompt(48, 60), prompt(32, 60)}, []string{"20 [2. 3.]", "30 [1.]"}},
+	}
+	for _, c := range cases {
+		l := newLab(t, small(64, lpm))
+		l.submit(span(0, c.cached), 1)
+		l.run()
+		l.now = 10
+		for _, p := range c.prompts {
+			l.submit(p, 1)
+		}
+		l.run()
+		if got := l.passes[1:]; !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
 }
 
 // Engine notes §6.1: a queue above 128 is not sorted, nor one without a cache.
