@@ -190,6 +190,7 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 	sum := w.sumLen
 	room := w.pool.Free() + w.pool.Inactive()
 	step, buckets, log := &w.step, w.buckets, w.log
+	step.SetBatch(n)
 	for passes < most && endMs < untilMs {
 		if grow := int(buckets[at]); grow > 0 {
 			if grow > room {

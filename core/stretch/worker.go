@@ -124,10 +124,11 @@ type Worker struct {
 }
 
 // Serves reports whether this engine can stand for e: one vLLM or TensorRT-LLM
-// rank that serves whole requests, without speculation.
+// rank that serves whole requests, without speculation, whose durations need no
+// asking.
 func Serves(e config.Engine) bool {
 	return e.Backend != config.SGLang && e.Role == config.Aggregated && e.DPSize == 1 &&
-		e.MTP.Drafts == 0 && e.HostOffload.Blocks == 0 && e.BlockSize <= MaxBlockSize
+		e.MTP.Drafts == 0 && e.HostOffload.Blocks == 0 && e.Timing.Kind != config.External && e.BlockSize <= MaxBlockSize
 }
 
 // New returns an idle worker. e is checked and one that it Serves; pool is its
