@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/dryserve/dryserve/core/moments"
+
 // work is what a pass computes for one request.
 type work struct {
 	req       Handle
@@ -57,17 +59,17 @@ func (b *batch) undo(h Handle) {
 
 // describe fills in the scheduled part of f.
 func (b *batch) describe(f *Forward) {
-	var prompts, others moments
+	var prompts, others moments.Moments
 	for _, w := range b.works {
 		switch {
 		case w.prompt > 0:
-			prompts.add(w.promptLen)
+			prompts.Add(w.promptLen)
 			f.PrefillTokens += w.total
 			f.PrefillKVTokens += w.prefix
 		case !w.terminal:
-			others.add(w.seqLen)
+			others.Add(w.seqLen)
 		}
 	}
-	f.Prefills, f.PrefillVariance = int(prompts.n), prompts.variance()
-	f.Decodes, f.DecodeKVTokens, f.DecodeVariance = int(others.n), int(others.sum), others.variance()
+	f.Prefills, f.PrefillVariance = prompts.N(), prompts.Variance()
+	f.Decodes, f.DecodeKVTokens, f.DecodeVariance = others.N(), others.Sum(), others.Variance()
 }

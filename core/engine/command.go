@@ -25,7 +25,7 @@ func (e *Engine) add(q Request) (Handle, Code) {
 	if maxOutput < 0 {
 		return 0, NegativeOutput
 	}
-	if e.requests.ids.get(e.requests.slab, q.UUID) != 0 {
+	if e.requests.ids.Get(q.UUID) != 0 {
 		return 0, AlreadyActive
 	}
 	e.beginCommand()
@@ -52,7 +52,7 @@ func (e *Engine) add(q Request) (Handle, Code) {
 // Find returns the handle of the request with the given UUID, if the request
 // has not reached its end yet.
 func (e *Engine) Find(uuid [16]byte) (Handle, bool) {
-	h := e.requests.ids.get(e.requests.slab, uuid)
+	h := Handle(e.requests.ids.Get(uuid))
 	return h, h != 0
 }
 

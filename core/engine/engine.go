@@ -121,7 +121,7 @@ func (e *Engine) UUID(h Handle) [16]byte { return e.requests.slab[h].uuid }
 
 // Drained reports whether the engine knows no request and copies nothing.
 func (e *Engine) Drained() bool {
-	return e.requests.ids.used == 0 && len(e.host.storing)+len(e.host.loading) == 0
+	return e.requests.ids.Len() == 0 && len(e.host.storing)+len(e.host.loading) == 0
 }
 
 // Metrics describes the rank at this moment (engine notes §10.2).

@@ -4,15 +4,16 @@ import (
 	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/moments"
 )
 
 // destinations are the requests whose prompt is computed elsewhere and handed
 // over to this rank: those that wait for room and those that have it and wait
 // for their activation (engine notes §13, corrections §1).
 type destinations struct {
-	pending []Handle // in the order they came; only the first is tried
-	held    []Handle // in the order they got their blocks
-	lengths moments  // prompt lengths of both
+	pending []Handle        // in the order they came; only the first is tried
+	held    []Handle        // in the order they got their blocks
+	lengths moments.Moments // prompt lengths of both
 
 	// A first one that did not get its blocks is tried again only when the
 	// generation has changed, which it does when capacity was given back.
@@ -21,7 +22,7 @@ type destinations struct {
 	triedGeneration uint64
 }
 
-func (d *destinations) len() int { return int(d.lengths.n) }
+func (d *destinations) len() int { return d.lengths.N() }
 
 // SubmitPrefill queues the prompt of a handed-off request, as Submit does. When
 // it completes it keeps its blocks and its UUID until ReleaseSource or
@@ -53,7 +54,7 @@ func (e *Engine) Reserve(q Request) (Handle, Code) {
 	r.status = pendingDestination
 	d := &e.destinations
 	d.pending = append(d.pending, h)
-	d.lengths.add(r.promptLen)
+	d.lengths.Add(r.promptLen)
 	if !e.pass.inFlight {
 		e.tryReserve(&e.said.Lifecycle)
 	}
@@ -167,7 +168,7 @@ func (e *Engine) leaveDestinations(h Handle) {
 	}
 	i := slices.Index(*list, h)
 	*list = slices.Delete(*list, i, i+1)
-	d.lengths.sub(r.promptLen)
+	d.lengths.Sub(r.promptLen)
 }
 
 // complete ends a running request that has all its output; a source keeps its

@@ -99,7 +99,7 @@ func (e *Engine) park(h Handle) {
 	e.waiting.remove(e.requests.slab, h)
 	r.parked = true
 	x.parked = append(x.parked, h)
-	x.lengths.moments(r).add(r.len())
+	x.lengths.counted(r).Add(r.len())
 }
 
 // unpark takes a request off the list of those that wait for copies.
@@ -109,7 +109,7 @@ func (e *Engine) unpark(h Handle) {
 	r.parked = false
 	i := slices.Index(x.parked, h)
 	x.parked = slices.Delete(x.parked, i, i+1)
-	x.lengths.moments(r).sub(r.len())
+	x.lengths.counted(r).Sub(r.len())
 }
 
 // firstReady is the first parked request that may be looked at again, or 0.

@@ -2,6 +2,8 @@
 
 package engine
 
+import "github.com/dryserve/dryserve/core/moments"
+
 // check panics if the engine, between two passes, breaks an invariant of the
 // package.
 func (e *Engine) check() {
@@ -30,7 +32,7 @@ func (e *Engine) check() {
 	for h := 1; h < len(e.requests.slab); h++ {
 		if r := &e.requests.slab[h]; r.known {
 			known++
-			if e.requests.ids.get(e.requests.slab, r.uuid) != Handle(h) {
+			if Handle(e.requests.ids.Get(r.uuid)) != Handle(h) {
 				panic("engine: a request cannot be found by its id")
 			}
 			if r.status == heldSource {
@@ -47,10 +49,10 @@ func (e *Engine) check() {
 // run.
 func (e *Engine) checkDestinations() (held int) {
 	d := &e.destinations
-	var lengths moments
+	var lengths moments.Moments
 	for _, h := range append(append([]Handle{}, d.pending...), d.held...) {
 		r := &e.requests.slab[h]
-		lengths.add(r.promptLen)
+		lengths.Add(r.promptLen)
 		if want := e.blocksFor(r.promptLen); r.status == heldDestination && len(r.blocks) != want {
 			panic("engine: a destination does not hold its prompt's blocks")
 		}
@@ -79,7 +81,7 @@ func (e *Engine) checkDestinations() (held int) {
 
 // checkQueue recounts the waiting queue.
 func (e *Engine) checkQueue() {
-	var fresh, back moments
+	var fresh, back moments.Moments
 	ready := 0
 	last := Handle(0)
 	for h := e.waiting.head(e.requests.slab); h != 0; h = e.requests.slab[h].next {
@@ -90,11 +92,11 @@ func (e *Engine) checkQueue() {
 		switch r.status {
 		case activated:
 			ready++
-			back.add(r.len())
+			back.Add(r.len())
 		case preempted:
-			back.add(r.len())
+			back.Add(r.len())
 		default:
-			fresh.add(r.promptLen)
+			fresh.Add(r.promptLen)
 		}
 		last = h
 	}

@@ -246,15 +246,15 @@ func (e *Engine) describe() {
 			e.out.Committed = append(e.out.Committed, w.req)
 		}
 	}
-	fresh := e.waiting.fresh.plus(e.host.lengths.fresh)
-	back := e.waiting.back.plus(e.host.lengths.back).plus(e.destinations.lengths)
+	fresh := e.waiting.fresh.Plus(e.host.lengths.fresh)
+	back := e.waiting.back.Plus(e.host.lengths.back).Plus(e.destinations.lengths)
 	p.forward = Forward{
-		QueuedPrefills:   int(fresh.n),
-		QueuedPrefillLen: int(fresh.sum),
-		QueuedPrefillVar: fresh.variance(),
-		QueuedDecodes:    int(back.n),
-		QueuedDecodeLen:  int(back.sum),
-		QueuedDecodeVar:  back.variance(),
+		QueuedPrefills:   fresh.N(),
+		QueuedPrefillLen: fresh.Sum(),
+		QueuedPrefillVar: fresh.Variance(),
+		QueuedDecodes:    back.N(),
+		QueuedDecodeLen:  back.Sum(),
+		QueuedDecodeVar:  back.Variance(),
 	}
 	p.batch.describe(&p.forward)
 }

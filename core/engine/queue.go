@@ -1,15 +1,17 @@
 package engine
 
+import "github.com/dryserve/dryserve/core/moments"
+
 // queue is the waiting queue: a list through the requests' links, around the
 // sentinel in slot 0. It keeps the moments of the lengths that wait, so that
 // describing a long queue costs nothing per pass.
 type queue struct {
-	fresh     moments // prompt lengths of requests never admitted
-	back      moments // sequence lengths of preempted and activated ones
-	activated int     // how many of them are activated
+	fresh     moments.Moments // prompt lengths of requests never admitted
+	back      moments.Moments // sequence lengths of preempted and activated ones
+	activated int             // how many of them are activated
 }
 
-func (q *queue) len() int { return int(q.fresh.n + q.back.n) }
+func (q *queue) len() int { return q.fresh.N() + q.back.N() }
 
 func (q *queue) head(slab []request) Handle { return slab[0].next }
 
@@ -42,7 +44,7 @@ func (q *queue) insert(slab []request, h, prev, next Handle) {
 	r.prev, r.next = prev, next
 	slab[prev].next = h
 	slab[next].prev = h
-	q.moments(r).add(r.len())
+	q.counted(r).Add(r.len())
 	if r.status == activated {
 		q.activated++
 	}
@@ -52,15 +54,15 @@ func (q *queue) remove(slab []request, h Handle) {
 	r := &slab[h]
 	slab[r.prev].next = r.next
 	slab[r.next].prev = r.prev
-	q.moments(r).sub(r.len())
+	q.counted(r).Sub(r.len())
 	if r.status == activated {
 		q.activated--
 	}
 }
 
-// moments is where the request is counted. A fresh request has generated
+// counted is where the request is counted. A fresh request has generated
 // nothing: its length is its prompt's.
-func (q *queue) moments(r *request) *moments {
+func (q *queue) counted(r *request) *moments.Moments {
 	if r.status != waiting {
 		return &q.back
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/dryserve/dryserve/core/idtable"
 	"github.com/dryserve/dryserve/core/kv"
 	"github.com/dryserve/dryserve/core/seq"
 )
@@ -72,11 +73,11 @@ type requests struct {
 	slab     []request
 	free     Handle
 	finished []Handle // to be recycled by the next Begin
-	ids      idTable
+	ids      idtable.Table
 }
 
 func newRequests() requests {
-	return requests{slab: make([]request, 1, 64), ids: newIDTable()}
+	return requests{slab: make([]request, 1, 64), ids: idtable.New()}
 }
 
 // add takes a free slot; its buffers are those of the request it had before.
@@ -90,7 +91,7 @@ func (q *requests) add(uuid [16]byte) Handle {
 	}
 	r := &q.slab[h]
 	*r = request{uuid: uuid, known: true, tokens: r.tokens, planned: r.planned[:0], blocks: r.blocks[:0]}
-	q.ids.add(q.slab, h)
+	q.ids.Add(uuid, int32(h))
 	return h
 }
 
@@ -111,7 +112,7 @@ func (q *requests) is(h Handle, s status) bool { return q.known(h) && q.slab[h].
 // forget makes the request's UUID free to be submitted again.
 func (q *requests) forget(h Handle) {
 	if r := &q.slab[h]; r.known {
-		q.ids.remove(q.slab, h)
+		q.ids.Remove(r.uuid)
 		r.known = false
 	}
 }

@@ -24,17 +24,19 @@ func (p *Pool) Check() {
 		panic("kv: the counts of blocks are wrong")
 	}
 	copies := 0
-	for _, s := range p.index.slots {
-		if s.b == 0 {
+	for i := range p.index.Slots() {
+		hash, value := p.index.At(i)
+		if value == 0 {
 			continue
 		}
-		for b := s.b; ; {
+		first := Block(value)
+		for b := first; ; {
 			x := p.blocks[b]
-			if !x.cached || x.hash != s.hash || p.blocks[x.newer].older != b {
+			if !x.cached || x.hash != hash || p.blocks[x.newer].older != b {
 				panic("kv: the index leads to a wrong block")
 			}
 			copies++
-			if b = x.newer; b == s.b {
+			if b = x.newer; b == first {
 				break
 			}
 		}

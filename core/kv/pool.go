@@ -1,5 +1,7 @@
 package kv
 
+import "github.com/dryserve/dryserve/core/hashtable"
+
 // Block is a handle of one block of a Pool; 0 is none.
 type Block int32
 
@@ -22,13 +24,13 @@ type Pool struct {
 	inactive int
 	blocks   []block
 	freeSlot Block
-	index    index
+	index    hashtable.Table
 	evicted  []uint64 // hashes that the last Acquire made disappear
 }
 
 // New returns an empty pool of total blocks.
 func New(total int) *Pool {
-	return &Pool{total: total, blocks: make([]block, 1, 64), index: newIndex()}
+	return &Pool{total: total, blocks: make([]block, 1, 64), index: hashtable.New()}
 }
 
 // Total, Active, Inactive and Free count blocks; Total is the sum of the
@@ -39,7 +41,7 @@ func (p *Pool) Inactive() int { return p.inactive }
 func (p *Pool) Free() int     { return p.total - p.active - p.inactive }
 
 // Lookup finds the block a hash is known by: the primary copy, or 0.
-func (p *Pool) Lookup(hash uint64) Block { return p.index.get(hash) }
+func (p *Pool) Lookup(hash uint64) Block { return Block(p.index.Get(hash)) }
 
 // Held reports whether any request holds b.
 func (p *Pool) Held(b Block) bool { return p.blocks[b].refs > 0 }
@@ -85,10 +87,10 @@ func (p *Pool) Evicted() []uint64 { return p.evicted }
 func (p *Pool) Cache(b Block, hash uint64) (visible bool) {
 	x := &p.blocks[b]
 	x.hash, x.cached = hash, true
-	primary := p.index.get(hash)
+	primary := Block(p.index.Get(hash))
 	if primary == 0 {
 		x.older, x.newer = b, b
-		p.index.set(hash, b)
+		p.index.Set(hash, int32(b))
 		return true
 	}
 	newest := p.blocks[primary].older
@@ -137,13 +139,13 @@ func (p *Pool) evict() {
 	p.inactive--
 	switch {
 	case x.newer == b:
-		p.index.remove(x.hash)
+		p.index.Remove(x.hash)
 		p.evicted = append(p.evicted, x.hash)
 	default:
 		p.blocks[x.older].newer = x.newer
 		p.blocks[x.newer].older = x.older
-		if p.index.get(x.hash) == b {
-			p.index.set(x.hash, x.newer)
+		if Block(p.index.Get(x.hash)) == b {
+			p.index.Set(x.hash, int32(x.newer))
 		}
 	}
 	p.freeBlock(b)

@@ -147,39 +147,6 @@ func TestSharedBlocksStayUntilTheLastHolder(t *testing.T) {
 	}
 }
 
-// Hashes that share their home slot, removed in every order.
-func TestIndexKeepsCollidingEntries(t *testing.T) {
-	x := newIndex()
-	var same []uint64
-	for h := uint64(1); len(same) < 6; h++ {
-		if d := x.home(h); d >= 61 || d == 0 { // wraps around the end of the table
-			same = append(same, h)
-		}
-	}
-	for gone := range same {
-		x := newIndex()
-		for i, h := range same {
-			x.set(h, Block(i+1))
-		}
-		for k := range same {
-			drop := (gone + k) % len(same)
-			x.remove(same[drop])
-			for j := range same {
-				want := Block(0)
-				if (j-gone+len(same))%len(same) > k {
-					want = Block(j + 1)
-				}
-				if got := x.get(same[j]); got != want {
-					t.Fatalf("after removing %d from %d on: entry %d is %d, want %d", k+1, gone, j, got, want)
-				}
-			}
-		}
-		if x.used != 0 {
-			t.Fatalf("%d entries left", x.used)
-		}
-	}
-}
-
 // Churn at a full pool: every call hits, evicts and names blocks.
 func TestChurnAllocatesNothing(t *testing.T) {
 	p := New(256)

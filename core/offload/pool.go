@@ -21,6 +21,8 @@ package offload
 import (
 	"cmp"
 	"slices"
+
+	"github.com/dryserve/dryserve/core/hashtable"
 )
 
 // State is where a content is.
@@ -47,14 +49,14 @@ type Pool struct {
 	used    int
 	entries []entry
 	free    int32
-	table   table
+	table   hashtable.Table
 	evicted []uint64
 	scratch []uint64
 }
 
 // New returns an empty pool of total blocks.
 func New(total int) *Pool {
-	return &Pool{total: total, entries: make([]entry, 1, 64), table: newTable()}
+	return &Pool{total: total, entries: make([]entry, 1, 64), table: hashtable.New()}
 }
 
 // Total and Used count blocks; pending ones are used.
@@ -63,7 +65,7 @@ func (p *Pool) Used() int  { return p.used }
 
 // State is where a content is.
 func (p *Pool) State(hash uint64) State {
-	i := p.table.get(hash)
+	i := p.table.Get(hash)
 	switch {
 	case i == 0:
 		return Absent
@@ -74,7 +76,7 @@ func (p *Pool) State(hash uint64) State {
 }
 
 // Reading reports whether a resident content is being copied to the GPU.
-func (p *Pool) Reading(hash uint64) bool { return p.entries[p.table.get(hash)].readers > 0 }
+func (p *Pool) Reading(hash uint64) bool { return p.entries[p.table.Get(hash)].readers > 0 }
 
 // Store makes absent contents pending. It makes room by dropping resident
 // contents that nobody reads and that keep does not hold, the one longest
@@ -93,9 +95,9 @@ func (p *Pool) Store(hashes []uint64, keep []uint64) bool {
 		return false
 	}
 	for _, h := range p.evicted {
-		i := p.table.get(h)
+		i := p.table.Get(h)
 		p.unlink(i)
-		p.table.remove(h)
+		p.table.Remove(h)
 		p.entries[i] = entry{next: p.free}
 		p.free = i
 		p.used--
@@ -109,7 +111,7 @@ func (p *Pool) Store(hashes []uint64, keep []uint64) bool {
 			p.entries = append(p.entries, entry{})
 		}
 		p.entries[i] = entry{hash: h}
-		p.table.set(h, i)
+		p.table.Set(h, i)
 		p.used++
 	}
 	return true
@@ -125,7 +127,7 @@ func (p *Pool) Arrive(hashes []uint64) {
 	p.scratch = append(p.scratch[:0], hashes...)
 	slices.SortFunc(p.scratch, func(a, b uint64) int { return cmp.Compare(a, b) })
 	for _, h := range p.scratch {
-		i := p.table.get(h)
+		i := p.table.Get(h)
 		p.entries[i].resident = true
 		p.link(i)
 	}
@@ -133,15 +135,15 @@ func (p *Pool) Arrive(hashes []uint64) {
 
 // Touch makes a content the newest if it is resident.
 func (p *Pool) Touch(hash uint64) {
-	if i := p.table.get(hash); i != 0 && p.entries[i].resident {
+	if i := p.table.Get(hash); i != 0 && p.entries[i].resident {
 		p.unlink(i)
 		p.link(i)
 	}
 }
 
 // Read and Done surround the copy of a resident content to the GPU.
-func (p *Pool) Read(hash uint64) { p.entries[p.table.get(hash)].readers++ }
-func (p *Pool) Done(hash uint64) { p.entries[p.table.get(hash)].readers-- }
+func (p *Pool) Read(hash uint64) { p.entries[p.table.Get(hash)].readers++ }
+func (p *Pool) Done(hash uint64) { p.entries[p.table.Get(hash)].readers-- }
 
 func (p *Pool) link(i int32) {
 	last := p.entries[0].prev

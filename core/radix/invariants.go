@@ -87,11 +87,11 @@ func (c *Cache) checkPages() {
 		}
 	}
 	for hash, n := range published {
-		if c.hashes.slots[c.hashes.find(hash)].pages != n {
+		if c.hashes.pages.Get(hash) != n {
 			panic("radix: the pages of a hash are miscounted")
 		}
 	}
-	if len(published) != c.hashes.used {
+	if len(published) != c.hashes.pages.Len() {
 		panic("radix: a hash without pages")
 	}
 }

@@ -9,7 +9,7 @@ var longFunctions = map[string]string{}
 // packages of the layers above it in this list. Packages of one line know
 // nothing of each other.
 var coreLayers = [][]string{
-	{"config", "fmath", "idtable", "moments", "prefix", "rng", "seq", "trace"},
+	{"config", "fmath", "hashtable", "idtable", "moments", "prefix", "rng", "seq", "trace"},
 	{"kv", "offload", "radix", "timing", "stats", "workload", "extent"},
 	{"engine", "stretch"},
 	{"sglang"},
