@@ -20,7 +20,7 @@ type arrivals struct {
 	opened int     // sessions begun
 	capped bool
 	single bool // every session has one turn
-	heap   []ready
+	heap   heap[ready]
 
 	// While sessions are still being fed: the start of the newest, before
 	// which everything is known (+Inf once all are there, or under a cap), and
@@ -35,6 +35,16 @@ type ready struct {
 	atMs    float64
 	session int32
 	turn    int32
+}
+
+func (r ready) before(o ready) bool {
+	if r.atMs != o.atMs {
+		return r.atMs < o.atMs
+	}
+	if r.session != o.session {
+		return r.session < o.session
+	}
+	return r.turn < o.turn
 }
 
 func (a *arrivals) init(cfg config.Replay, w *workload.Workload, streaming bool) {
@@ -95,11 +105,11 @@ func (a *arrivals) next() float64 {
 // pop takes the first arrival due at nowMs.
 func (a *arrivals) pop(nowMs float64) (turn int32, atMs float64, ok bool) {
 	r, ok := a.upcoming()
-	if len(a.heap) > 0 && (!ok || a.less(a.heap[0], r)) {
+	if len(a.heap) > 0 && (!ok || a.heap[0].before(r)) {
 		if r = a.heap[0]; r.atMs > nowMs {
 			return 0, 0, false
 		}
-		a.popHeap()
+		a.heap.pop()
 		return r.turn, r.atMs, true
 	}
 	if !ok || r.atMs > nowMs {
@@ -137,7 +147,7 @@ func (a *arrivals) open(atMs float64) {
 		return
 	}
 	a.opened++
-	a.push(ready{atMs, int32(i), a.load.Sessions[i].First})
+	a.heap.push(ready{atMs, int32(i), a.load.Sessions[i].First})
 }
 
 // feedback continues the session of a turn that ended at nowMs; a failed turn
@@ -145,52 +155,8 @@ func (a *arrivals) open(atMs float64) {
 func (a *arrivals) feedback(turn int32, failed bool, nowMs float64) {
 	t := &a.load.Turns[turn]
 	if t.Next >= 0 && !failed {
-		a.push(ready{nowMs + a.load.Turns[t.Next].DelayMs, t.Session, t.Next})
+		a.heap.push(ready{nowMs + a.load.Turns[t.Next].DelayMs, t.Session, t.Next})
 	} else if a.capped {
 		a.open(nowMs)
-	}
-}
-
-func (a *arrivals) less(x, y ready) bool {
-	if x.atMs != y.atMs {
-		return x.atMs < y.atMs
-	}
-	if x.session != y.session {
-		return x.session < y.session
-	}
-	return x.turn < y.turn
-}
-
-func (a *arrivals) push(r ready) {
-	a.heap = append(a.heap, r)
-	h := a.heap
-	for i := len(h) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !a.less(h[i], h[up]) {
-			return
-		}
-		h[i], h[up] = h[up], h[i]
-		i = up
-	}
-}
-
-func (a *arrivals) popHeap() {
-	last := len(a.heap) - 1
-	a.heap[0] = a.heap[last]
-	a.heap = a.heap[:last]
-	h := a.heap
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= len(h) {
-			return
-		}
-		if c+1 < len(h) && a.less(h[c+1], h[c]) {
-			c++
-		}
-		if !a.less(h[c], h[i]) {
-			return
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
 	}
 }

@@ -12,6 +12,7 @@ type Batch struct {
 	toMs     float64   // end of the window, exclusive
 	arrivals []float64 // ms, ascending
 	lanes    []batchLane
+	passes   int // that ended in the window
 }
 
 // batchLane is one worker's part.
@@ -38,20 +39,11 @@ func (b *Batch) reset(lanes int) {
 	if len(b.lanes) != lanes {
 		b.lanes = make([]batchLane, lanes)
 	}
-	b.arrivals = b.arrivals[:0]
+	b.arrivals, b.passes = b.arrivals[:0], 0
 	for i := range b.lanes {
 		l := &b.lanes[i]
 		*l = batchLane{ends: l.ends[:0], done: l.done[:0], spans: l.spans[:0], again: l.again[:0]}
 	}
-}
-
-// passes is the number of passes that ended in the window.
-func (b *Batch) passes() int {
-	n := 0
-	for i := range b.lanes {
-		n += len(b.lanes[i].ends)
-	}
-	return n
 }
 
 // land takes what the lane's pass that ends at nowMs has done.

@@ -47,7 +47,8 @@ func (b *books) init(cfg config.Replay, w *workload.Workload, varying bool) {
 	b.tpot, b.e2e = make([]float64, 0, n), make([]float64, 0, n)
 }
 
-// tick moves the clock to a timestamp, adding to the worker-seconds.
+// tick moves the clock to a timestamp, adding to the worker-seconds (replay
+// notes §6.2).
 func (b *books) tick(toMs float64) {
 	b.workerSeconds += float64(float64(b.cfg.NumWorkers)*(toMs-b.nowMs)) / 1000
 	b.nowMs = toMs

@@ -72,7 +72,8 @@ type Sim struct {
 	numbers  *numbers // plain engines: hash ids as tokens
 
 	capMs   float64 // no timestamp after it is entered
-	busy    []flight
+	busy    heap[flight]
+	flying  []bool  // by worker: a pass is under way
 	due     []int32 // idle workers to drive at nowMs
 	isDue   []bool
 	driven  int // of due: those driven already, while driving
@@ -89,13 +90,18 @@ type flight struct {
 	worker int32
 }
 
+// before is the order in which passes are completed: by end, then by worker.
+func (f flight) before(o flight) bool {
+	return f.endMs < o.endMs || (f.endMs == o.endMs && f.worker < o.worker)
+}
+
 // New prepares a run; cfg has passed config's check.
 func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
 	return newSim(cfg, w, o, false)
 }
 
 func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) *Sim {
-	s := &Sim{cfg: cfg, load: w, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers)}
+	s := &Sim{cfg: cfg, load: w, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers), flying: make([]bool, cfg.NumWorkers)}
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
@@ -174,7 +180,7 @@ func (s *Sim) Step(budget int) Status {
 			s.status = Done
 			return Done
 		}
-		s.advance(t)
+		s.books.tick(t)
 		budget -= s.settle()
 	}
 	return Running
@@ -188,11 +194,6 @@ func (s *Sim) finish() Status {
 		s.fault = Fault{InFlight: n, NowMs: s.books.nowMs}
 	}
 	return s.status
-}
-
-// advance moves the clock, adding to the worker-seconds (replay notes §6.2).
-func (s *Sim) advance(toMs float64) {
-	s.books.tick(toMs)
 }
 
 // settle does everything that happens at the current timestamp, or as much as
@@ -224,8 +225,8 @@ func (s *Sim) settle() int {
 // receive completes the passes that end now, then lets arrive what is due.
 func (s *Sim) receive() {
 	for len(s.busy) > 0 && s.busy[0].endMs == s.books.nowMs {
-		w := s.busy[0].worker
-		s.popBusy()
+		w := s.busy.pop().worker
+		s.flying[w] = false
 		s.complete(w)
 		s.wake(w)
 	}
@@ -240,7 +241,7 @@ func (s *Sim) receive() {
 			s.rr = 0
 		}
 		s.workers[w].Push(turn)
-		if !s.inFlight(w) {
+		if !s.flying[w] {
 			s.wake(w)
 		}
 	}
@@ -251,15 +252,6 @@ func (s *Sim) wake(w int32) {
 		s.isDue[w] = true
 		s.due = append(s.due, w)
 	}
-}
-
-func (s *Sim) inFlight(w int32) bool {
-	for i := range s.busy {
-		if s.busy[i].worker == w {
-			return true
-		}
-	}
-	return false
 }
 
 // spins is how many passes without duration drive runs in one go: under parity
@@ -277,7 +269,8 @@ func (s *Sim) drive(id int32) bool {
 		s.begun++
 		endMs := w.Begin(s.books.nowMs)
 		if endMs > s.books.nowMs {
-			s.pushBusy(flight{endMs, id})
+			s.busy.push(flight{endMs, id})
+			s.flying[id] = true
 			return true
 		}
 		if !w.Effect() {
@@ -347,59 +340,12 @@ func (s *Sim) glide(most int) int {
 		return 0
 	}
 	s.books.committed += int64(committed)
-	s.advance(f.endMs)
-	for _, t := range w.Log(first)[:n-1] {
-		s.advance(t)
-	}
+	s.books.tick(f.endMs)
+	s.books.tickAll(w.Log(first)[:n-1])
 	s.busy[0].endMs = endMs
-	s.sinkBusy()
+	s.busy.sink()
 	return n
 }
 
 // after is the smallest float above x, x >= 0.
 func after(x float64) float64 { return math.Float64frombits(math.Float64bits(x) + 1) }
-
-// ---- the heap of passes under way, by (end, worker) ----
-
-func before(a, b flight) bool {
-	return a.endMs < b.endMs || (a.endMs == b.endMs && a.worker < b.worker)
-}
-
-func (s *Sim) pushBusy(f flight) {
-	s.busy = append(s.busy, f)
-	h := s.busy
-	for i := len(h) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !before(h[i], h[up]) {
-			return
-		}
-		h[i], h[up] = h[up], h[i]
-		i = up
-	}
-}
-
-func (s *Sim) popBusy() {
-	last := len(s.busy) - 1
-	s.busy[0] = s.busy[last]
-	s.busy = s.busy[:last]
-	s.sinkBusy()
-}
-
-// sinkBusy restores the heap after its top has changed.
-func (s *Sim) sinkBusy() {
-	h := s.busy
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= len(h) {
-			return
-		}
-		if c+1 < len(h) && before(h[c+1], h[c]) {
-			c++
-		}
-		if !before(h[c], h[i]) {
-			return
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
-}

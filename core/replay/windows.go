@@ -20,7 +20,6 @@ type windows struct {
 	spanMs float64 // length of the next window
 	opened int     // arrivals seen
 	cutOff bool    // the cap on simulated time was reached
-	last   *Batch  // opened last
 	own    Batch   // Step's
 }
 
@@ -57,7 +56,7 @@ func (s *Sim) stepWindows(budget int) Status {
 		if status := s.Produce(b); status != Running {
 			return s.Conclude(status)
 		}
-		budget -= b.passes() + 1
+		budget -= b.passes + 1
 		s.Absorb(b)
 	}
 	return Running
@@ -66,32 +65,35 @@ func (s *Sim) stepWindows(budget int) Status {
 // Windowed reports whether the run can be driven by Produce and Absorb.
 func (s *Sim) Windowed() bool { return s.windows != nil }
 
-// Lanes is the number of workers of a windowed run.
-func (s *Sim) Lanes() int { return len(s.windows.lanes) }
-
-// Produce is Open, then RunLane for every lane.
+// Produce runs the workers through the next window of time and fills b. It
+// touches the workers only, Absorb the accounts only, so a host with two
+// cores may absorb one batch while the next is produced. Batches are absorbed
+// in the order they were produced; when Produce returns something other than
+// Running (then b is empty) and all are absorbed, Conclude ends the run.
 func (s *Sim) Produce(b *Batch) Status {
-	status := s.Open(b)
-	if status == Running {
-		for i := range s.windows.lanes {
-			s.RunLane(b, i)
-		}
+	status := s.open(b)
+	if status != Running {
+		return status
 	}
-	return status
+	win := s.windows
+	passes := 0
+	for i := range win.lanes {
+		l, out := &win.lanes[i], &b.lanes[i]
+		s.runLane(out, l, int32(i), b.toMs)
+		out.ends = append(out.ends, l.w.Log(l.mark)[:l.passes-l.mark]...)
+		l.mark = l.passes
+		l.w.Cut(l.mark)
+		out.keep = l.w.Oldest(l.mark)
+		passes += len(out.ends)
+	}
+	b.passes = passes
+	win.resize(passes)
+	return Running
 }
 
-// Open begins the next window of time in b. Then RunLane is to be called for
-// every lane, then Absorb. Lanes touch only themselves and their part of b,
-// Absorb only the accounts, so a host may run lanes beside each other and
-// beside the Absorb of the batch before; batches are absorbed in the order
-// they were opened. When Open returns something other than Running (then b is
-// empty) and all are absorbed, Conclude ends the run.
-func (s *Sim) Open(b *Batch) Status {
+// open begins the next window of time in b with what arrives in it.
+func (s *Sim) open(b *Batch) Status {
 	win := s.windows
-	if win.last != nil {
-		win.resize(win.last.passes())
-		win.last = nil
-	}
 	b.reset(len(win.lanes))
 	fromMs := s.arrivals.next()
 	for i := range win.lanes {
@@ -117,7 +119,6 @@ func (s *Sim) Open(b *Batch) Status {
 		b.arrivals = append(b.arrivals, atMs)
 		win.opened++
 	}
-	win.last = b
 	return Running
 }
 
@@ -129,16 +130,6 @@ func (win *windows) resize(passes int) {
 	} else if passes < most/4 {
 		win.spanMs *= 2
 	}
-}
-
-// RunLane runs one worker through the window of b.
-func (s *Sim) RunLane(b *Batch, i int) {
-	l, out := &s.windows.lanes[i], &b.lanes[i]
-	s.runLane(out, l, int32(i), b.toMs)
-	out.ends = append(out.ends, l.w.Log(l.mark)[:l.passes-l.mark]...)
-	l.mark = l.passes
-	l.w.Cut(l.mark)
-	out.keep = l.w.Oldest(l.mark)
 }
 
 // Conclude ends a windowed run whose batches are absorbed.
