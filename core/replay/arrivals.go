@@ -20,7 +20,7 @@ type arrivals struct {
 	opened int     // sessions begun
 	capped bool
 	single bool // every session has one turn
-	heap   heap[ready]
+	heap   heap
 
 	// While sessions are still being fed: the start of the newest, before
 	// which everything is known (+Inf once all are there, or under a cap), and
@@ -29,22 +29,6 @@ type arrivals struct {
 	horizonMs float64
 	owed      int
 	owedMs    float64
-}
-
-type ready struct {
-	atMs    float64
-	session int32
-	turn    int32
-}
-
-func (r ready) before(o ready) bool {
-	if r.atMs != o.atMs {
-		return r.atMs < o.atMs
-	}
-	if r.session != o.session {
-		return r.session < o.session
-	}
-	return r.turn < o.turn
 }
 
 func (a *arrivals) init(cfg config.Replay, w *workload.Workload, streaming bool) {
@@ -81,13 +65,13 @@ func (a *arrivals) session(i int) int32 {
 }
 
 // upcoming is the next session to begin by itself.
-func (a *arrivals) upcoming() (ready, bool) {
+func (a *arrivals) upcoming() (event, bool) {
 	if a.capped || a.opened == len(a.load.Sessions) {
-		return ready{}, false
+		return event{}, false
 	}
 	i := a.session(a.opened)
 	s := &a.load.Sessions[i]
-	return ready{s.StartMs, i, s.First}, true
+	return event{s.StartMs, i, s.First}, true
 }
 
 // next is the time of the next arrival in ms, +Inf if none is due by itself.
@@ -147,7 +131,7 @@ func (a *arrivals) open(atMs float64) {
 		return
 	}
 	a.opened++
-	a.heap.push(ready{atMs, int32(i), a.load.Sessions[i].First})
+	a.heap.push(event{atMs, int32(i), a.load.Sessions[i].First})
 }
 
 // feedback continues the session of a turn that ended at nowMs; a failed turn
@@ -155,7 +139,7 @@ func (a *arrivals) open(atMs float64) {
 func (a *arrivals) feedback(turn int32, failed bool, nowMs float64) {
 	t := &a.load.Turns[turn]
 	if t.Next >= 0 && !failed {
-		a.heap.push(ready{nowMs + a.load.Turns[t.Next].DelayMs, t.Session, t.Next})
+		a.heap.push(event{nowMs + a.load.Turns[t.Next].DelayMs, t.Session, t.Next})
 	} else if a.capped {
 		a.open(nowMs)
 	}

@@ -72,7 +72,7 @@ type Sim struct {
 	numbers  *numbers // plain engines: hash ids as tokens
 
 	capMs   float64 // no timestamp after it is entered
-	busy    heap[flight]
+	busy    heap    // passes under way
 	flying  []bool  // by worker: a pass is under way
 	due     []int32 // idle workers to drive at nowMs
 	isDue   []bool
@@ -82,17 +82,6 @@ type Sim struct {
 	rr      int
 	status  Status
 	fault   Fault
-}
-
-// flight is a pass under way.
-type flight struct {
-	endMs  float64
-	worker int32
-}
-
-// before is the order in which passes are completed: by end, then by worker.
-func (f flight) before(o flight) bool {
-	return f.endMs < o.endMs || (f.endMs == o.endMs && f.worker < o.worker)
 }
 
 // New prepares a run; cfg has passed config's check.
@@ -168,7 +157,7 @@ func (s *Sim) Step(budget int) Status {
 		}
 		t := s.arrivals.next()
 		if len(s.busy) > 0 {
-			t = min(t, s.busy[0].endMs)
+			t = min(t, s.busy[0].atMs)
 		}
 		if s.arrivals.streaming && t >= s.arrivals.horizonMs {
 			return Idle
@@ -224,8 +213,8 @@ func (s *Sim) settle() int {
 
 // receive completes the passes that end now, then lets arrive what is due.
 func (s *Sim) receive() {
-	for len(s.busy) > 0 && s.busy[0].endMs == s.books.nowMs {
-		w := s.busy.pop().worker
+	for len(s.busy) > 0 && s.busy[0].atMs == s.books.nowMs {
+		w := s.busy.pop().id
 		s.flying[w] = false
 		s.complete(w)
 		s.wake(w)
@@ -269,7 +258,7 @@ func (s *Sim) drive(id int32) bool {
 		s.begun++
 		endMs := w.Begin(s.books.nowMs)
 		if endMs > s.books.nowMs {
-			s.busy.push(flight{endMs, id})
+			s.busy.push(event{atMs: endMs, id: id})
 			s.flying[id] = true
 			return true
 		}
@@ -322,27 +311,27 @@ func (s *Sim) glide(most int) int {
 		return 0
 	}
 	f := s.busy[0]
-	w := s.workers[f.worker]
+	w := s.workers[f.id]
 	if len(w.Ended()) > 0 {
 		return 0
 	}
 	untilMs := min(s.arrivals.next(), s.arrivals.horizonMs)
 	for i := 1; i < min(3, len(s.busy)); i++ {
-		untilMs = min(untilMs, s.busy[i].endMs)
+		untilMs = min(untilMs, s.busy[i].atMs)
 	}
 	if s.capMs < untilMs {
 		untilMs = after(s.capMs)
 	}
 	committed := w.CommittedPrefill()
 	first := w.Pass()
-	endMs, n := w.Glide(f.endMs, untilMs, most)
+	endMs, n := w.Glide(f.atMs, untilMs, most)
 	if n == 0 {
 		return 0
 	}
 	s.books.committed += int64(committed)
-	s.books.tick(f.endMs)
+	s.books.tick(f.atMs)
 	s.books.tickAll(w.Log(first)[:n-1])
-	s.busy[0].endMs = endMs
+	s.busy[0].atMs = endMs
 	s.busy.sink()
 	return n
 }
