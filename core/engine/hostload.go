@@ -19,7 +19,7 @@ const (
 // consult looks into host memory for the blocks after those that the GPU has.
 // The leading run of contents there is loaded; if one of them is still on its
 // way into host memory, or being loaded for another, the request waits.
-func (e *Engine) consult(h Handle, hits []kv.Block, nowMs float64) answer {
+func (e *Engine) consult(h Handle, nowMs float64) answer {
 	x := &e.host
 	r := &e.requests.slab[h]
 	if len(r.blocks) > 0 {
@@ -27,7 +27,7 @@ func (e *Engine) consult(h Handle, hits []kv.Block, nowMs float64) answer {
 	}
 	ids := r.tokens.Blocks()
 	limit := min(r.promptLen/e.cfg.BlockSize, len(ids))
-	hits = e.resident(r, limit)
+	hits := e.resident(r, limit)
 	if r.copy != 0 {
 		e.park(h)
 		return parked

@@ -167,7 +167,7 @@ func (e *Engine) admitWaiting() {
 				hits = e.lookup(h)
 			}
 			if e.host.on {
-				switch e.consult(h, hits, p.startMs) {
+				switch e.consult(h, p.startMs) {
 				case parked:
 					continue
 				case noRoom:
