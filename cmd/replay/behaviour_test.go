@@ -161,6 +161,70 @@ func TestUnservable(t *testing.T) {
 	}
 }
 
+// Corrections §4: a request of SGLang that outgrows the pool while it runs
+// alone keeps the reference busy for ever; a prompt that never fits ends its
+// run, with the requests of that worker in flight.
+func TestUnservableSGLang(t *testing.T) {
+	dir := t.TempDir()
+	const engine = `{"engine": {"backend": "sglang", "num_gpu_blocks": 6, "block_size": 4,
+		"sglang": {"clip_max_new_tokens": 1}, "timing_model": {"type": "fixed", "prefill_ms": 10, "decode_ms": 2}}}`
+	put(t, dir, "t.jsonl", row(`"timestamp":0,"input_length":4,"output_length":20,"hash_ids":[1]`)+
+		row(`"timestamp":0,"input_length":4,"output_length":21,"hash_ids":[2]`)+one)
+	args := []string{"t.jsonl", "--extra-engine-args", engine, "--num-workers", "2", "--report-json", "r.json"}
+	got := invoke(t, dir, args...)
+	want := "replay: warning: 1 of 3 requests can never be served by this engine and failed: line 2\n"
+	if m := readJSON(t, filepath.Join(dir, "r.json")); got.stderr != want || m["completed_requests"] != 2.0 || m["duration_ms"] != 48.0 {
+		t.Errorf("%+v %v", got, m)
+	}
+	expect(t, invoke(t, dir, append(args, "--parity")...), 1,
+		"--parity: the reference repeats a pass at 48 ms for ever: a request of a worker with 1 in flight has outgrown the KV pool; without --parity it fails alone")
+
+	put(t, dir, "t.jsonl", row(`"timestamp":0,"input_length":4,"output_length":5,"hash_ids":[1]`)+
+		row(`"timestamp":0,"input_length":24,"output_length":0,"hash_ids":[2]`)+one)
+	got = invoke(t, dir, args...)
+	if m := readJSON(t, filepath.Join(dir, "r.json")); got.stderr != want || m["completed_requests"] != 2.0 || m["failed_requests"] != 1.0 {
+		t.Errorf("%+v %v", got, m)
+	}
+	expect(t, invoke(t, dir, append(args, "--parity")...), 1,
+		"replay invariant violated: offline replay detected an effect-free zero-duration pass with 1 in-flight requests remaining")
+}
+
+// Peers notes T12: every chunk of a prompt may be found cached, not the first
+// alone: of 40 tokens computed 16 at a time the second time only 4 are.
+func TestSGLangReusesAllChunks(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", row(`"timestamp":0,"input_length":40,"output_length":1,"hash_ids":[1]`)+
+		row(`"timestamp":1000,"input_length":40,"output_length":1,"hash_ids":[1]`))
+	ok(t, invoke(t, dir, "t.jsonl", "--trace-block-size", "40", "--report-json", "r.json", "--extra-engine-args",
+		`{"engine": {"backend": "sglang", "block_size": 4, "sglang": {"chunked_prefill_size": 16},
+		"timing_model": {"type": "fixed", "prefill_ms": 10, "decode_ms": 2}}}`))
+	m := readJSON(t, filepath.Join(dir, "r.json"))
+	if m["prefix_cache_reused_ratio"] != 0.45 || m["duration_ms"] != 1010.0 || m["mean_ttft_ms"] != 20.0 || m["max_ttft_ms"] != 30.0 || m["min_ttft_ms"] != 10.0 {
+		t.Error(m)
+	}
+}
+
+// Peers notes T7: pages of one token, all alike, are told apart by their place.
+func TestPagesOfOneToken(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", row(`"timestamp":0,"input_length":5,"output_length":1,"hash_ids":[7,7,7,7,7]`)+
+		row(`"timestamp":100,"input_length":5,"output_length":1,"hash_ids":[7,7,7,7,7]`)+
+		row(`"timestamp":200,"input_length":3,"output_length":1,"hash_ids":[7,7,7]`))
+	ok(t, invoke(t, dir, "t.jsonl", "--trace-block-size", "1", "--report-jsonl", "r.jsonl", "--extra-engine-args",
+		`{"engine": {"backend": "sglang", "num_gpu_blocks": 100, "timing_model": {"type": "fixed", "prefill_ms": 10, "decode_ms": 2}}}`))
+	lines, err := os.ReadFile(filepath.Join(dir, "r.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The last token is always computed: 0 of 5, 4 of 5, 2 of 3.
+	for i, line := range strings.Split(strings.TrimSpace(string(lines)), "\n") {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil || m["reused_input_tokens"] != []float64{0, 4, 2}[i] {
+			t.Errorf("%s, %v", line, err)
+		}
+	}
+}
+
 func TestOtherWarnings(t *testing.T) {
 	dir := t.TempDir()
 	var trace strings.Builder

@@ -86,6 +86,9 @@ func simulate(o *options, cfg config.Replay, load *workload.Workload, m *meter) 
 		return sim, wallMs, nil
 	case replay.Stuck:
 		f := sim.Fault()
+		if f.Endless {
+			return nil, 0, fmt.Errorf("--parity: the reference repeats a pass at %g ms for ever: a request of a worker with %d in flight has outgrown the KV pool; without --parity it fails alone", f.NowMs, f.InFlight)
+		}
 		return nil, 0, fmt.Errorf("replay invariant violated: offline replay detected an effect-free zero-duration pass with %d in-flight requests remaining", f.InFlight)
 	}
 	return nil, 0, fmt.Errorf("the simulation stopped in an unknown state (%d)", status)

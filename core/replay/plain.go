@@ -18,13 +18,18 @@ type plain struct {
 	load       *workload.Workload
 	numbers    *numbers
 	traceSize  int
+	sglang     bool
 	speculates bool     // and a request that cannot be served is to fail
 	rank       int      // of the next turn
 	tokens     []uint32 // scratch: a prompt
 	ids        []uint64 // scratch: its hash ids
 	notes      [][]note // by rank, then by handle
 	ended      []int32  // handle*ranks + rank
+	inFlight   int
 	effect     bool
+	stuck      bool  // a decode step found no room, which alone is no effect
+	retries    int   // passes in a row repeated for moved estimates
+	retracted  int64 // requests, SGLang only
 	committed  int
 	passes     int64
 }
@@ -40,7 +45,10 @@ func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int) *plai
 	e := cfg.Engine
 	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
 	g := group.New(e, uint64(id))
-	return &plain{g: g, load: w, numbers: n, traceSize: cfg.TraceBlockSize, speculates: e.MTP.Drafts > 0 && !cfg.Parity, notes: make([][]note, g.Ranks())}
+	return &plain{
+		g: g, load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang,
+		speculates: e.MTP.Drafts > 0 && e.Backend != config.SGLang && !cfg.Parity, notes: make([][]note, g.Ranks()),
+	}
 }
 
 func (p *plain) Push(turn int32) {
@@ -56,6 +64,7 @@ func (p *plain) Push(turn int32) {
 	for len(p.notes[rank]) <= int(h) {
 		p.notes[rank] = append(p.notes[rank], note{})
 	}
+	p.inFlight++
 	n := &p.notes[rank][h]
 	n.result = stretch.Result{Turn: turn, Rank: int32(rank)}
 	n.times, n.admits = n.times[:0], n.admits[:0]
@@ -86,7 +95,8 @@ func (p *plain) Ready() bool               { return p.g.Ready() }
 func (p *plain) Effect() bool              { return p.effect }
 func (p *plain) CommittedPrefill() int     { return p.committed }
 func (p *plain) Ended() []int32            { return p.ended }
-func (p *plain) Free(id int32)             {}
+func (p *plain) Free(id int32)             { p.inFlight-- }
+func (p *plain) InFlight() int             { return p.inFlight }
 func (p *plain) Pass() int64               { return p.passes }
 func (p *plain) Log(first int64) []float64 { return nil }
 func (p *plain) Trim()                     {}
@@ -94,7 +104,7 @@ func (p *plain) Trim()                     {}
 // Glide never runs on: every pass is begun by itself.
 func (p *plain) Glide(endMs, untilMs float64, most int) (float64, int) { return endMs, 0 }
 
-func (p *plain) Running() int {
+func (p *plain) running() int {
 	n := 0
 	for i := range p.notes {
 		n += p.g.Running(i)
@@ -102,7 +112,30 @@ func (p *plain) Running() int {
 	return n
 }
 
+// Idle says what becomes of the worker after a pass without time and effect.
+func (p *plain) Idle() stretch.Verdict {
+	switch p.g.Convergence().Repeat {
+	case group.Countdown:
+		return stretch.Again
+	case group.Retry:
+		if p.retries++; p.retries <= group.MaxRetries {
+			return stretch.Again
+		}
+	case group.NotApplicable:
+		if p.running() > 0 {
+			return stretch.Parked
+		}
+	}
+	if p.stuck {
+		return stretch.Endless // it takes the step for progress (corrections §4)
+	}
+	return stretch.Hopeless
+}
+
 func (p *plain) Preemptions() int64 {
+	if p.sglang {
+		return p.retracted // its metrics do not count them (corrections §13)
+	}
 	n := 0
 	for i := range p.notes {
 		n += p.g.Preemptions(i)
@@ -111,16 +144,21 @@ func (p *plain) Preemptions() int64 {
 }
 
 func (p *plain) Begin(nowMs float64) float64 {
-	p.effect, p.committed, p.ended = false, 0, p.ended[:0]
+	p.effect, p.stuck, p.committed, p.ended = false, false, 0, p.ended[:0]
 	endMs, ok := p.g.Begin(nowMs)
 	if !ok {
 		return nowMs
 	}
 	p.passes++
 	p.g.Complete(endMs)
-	p.effect = p.g.Effect()
 	for rank := range p.notes {
-		p.take(rank, p.g.Out(rank), nowMs, endMs)
+		out := p.g.Out(rank)
+		p.stuck = p.stuck || out.Stuck
+		p.effect = p.effect || out.Effect && (!out.Stuck || len(out.Outputs) > 0 || len(out.Pressure) > 0)
+		p.take(rank, out, nowMs, endMs)
+	}
+	if p.effect || endMs > nowMs {
+		p.retries = 0
 	}
 	return endMs
 }
@@ -128,6 +166,9 @@ func (p *plain) Begin(nowMs float64) float64 {
 // take notes what one rank said of a pass.
 func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
 	p.committed += out.Forward.PrefillTokens
+	if p.sglang {
+		p.retracted += int64(len(out.Pressure))
+	}
 	for _, a := range out.Admissions {
 		n := &p.notes[rank][a.Req]
 		r := &n.result
@@ -159,8 +200,8 @@ func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
 	}
 }
 
-// FailHead ends the head of every rank's queue: nothing runs on any of them
-// and a pass had no effect.
+// FailHead ends what is hopeless on every rank: the head of the queue or, if
+// the pass was a decode step of SGLang that found no room, the one that runs.
 func (p *plain) FailHead() {
 	p.ended = p.ended[:0]
 	for rank := range p.notes {

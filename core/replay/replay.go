@@ -24,11 +24,13 @@ const (
 )
 
 // Fault is why a run got stuck: requests are in flight and nothing is left to
-// happen. The reference ends so where a request can never be served; without
-// Parity such a request fails by itself and the run goes on.
+// happen, or they are on a worker of SGLang that cannot go on, which ends the
+// run at once. The reference ends so where a request can never be served;
+// without Parity such a request fails by itself and the run goes on.
 type Fault struct {
-	InFlight int64
+	InFlight int64 // requests, under SGLang those of the worker
 	NowMs    float64
+	Endless  bool // the reference does not end so, nor at all
 }
 
 // Options choose between twins that give the same bytes.
@@ -42,10 +44,11 @@ type Options struct {
 type worker interface {
 	Push(turn int32)
 	Ready() bool
-	Running() int
 	Begin(nowMs float64) float64
 	Glide(endMs, untilMs float64, most int) (float64, int)
 	Effect() bool
+	Idle() stretch.Verdict
+	InFlight() int
 	CommittedPrefill() int
 	Ended() []int32
 	Result(id int32) stretch.Result
@@ -79,6 +82,7 @@ type Sim struct {
 	driven  int // of due: those driven already, while driving
 	driving bool
 	begun   int64 // passes begun by drive
+	dead    bool  // a worker cannot go on, and the run ends with it
 	rr      int
 	status  Status
 	fault   Fault
@@ -144,6 +148,10 @@ func (s *Sim) Step(budget int) Status {
 		return s.stepWindows(budget)
 	}
 	for budget > 0 {
+		if s.dead {
+			s.status = Stuck
+			return Stuck
+		}
 		if s.arrivals.owed > 0 {
 			return Idle
 		}
@@ -248,7 +256,8 @@ func (s *Sim) wake(w int32) {
 const spins = 1 << 10
 
 // drive runs an idle worker's passes at the current timestamp: those that take
-// no time, until one takes time or has no effect. False: there may be more.
+// no time, until one takes time or has no effect. False: there may be more, or
+// the run is dead.
 func (s *Sim) drive(id int32) bool {
 	w := s.workers[id]
 	for n := 0; w.Ready(); n++ {
@@ -263,14 +272,29 @@ func (s *Sim) drive(id int32) bool {
 			return true
 		}
 		if !w.Effect() {
-			if s.cfg.Parity || w.Running() > 0 {
-				return true // parked until something arrives
+			v := w.Idle()
+			switch {
+			case v == stretch.Again:
+				continue
+			case v == stretch.Parked:
+				return true
+			case s.cfg.Parity:
+				return s.giveUp(w, v)
 			}
 			w.FailHead()
 		}
 		s.complete(id)
 	}
 	return true
+}
+
+// giveUp is what the reference does with a worker that cannot go on: one of
+// vLLM's family is left alone until something arrives, one of SGLang ends the
+// run.
+func (s *Sim) giveUp(w worker, v stretch.Verdict) bool {
+	s.dead = s.cfg.Engine.Backend == config.SGLang
+	s.fault = Fault{InFlight: int64(w.InFlight()), NowMs: s.books.nowMs, Endless: v == stretch.Endless}
+	return !s.dead
 }
 
 // complete shows what a pass that ends now has done.

@@ -203,7 +203,7 @@ func (s *Sim) driveLane(b *batchLane, l *lane, id int32, nowMs float64) {
 			return
 		}
 		if !w.Effect() {
-			if s.cfg.Parity || w.Running() > 0 {
+			if s.cfg.Parity || w.Idle() != stretch.Hopeless {
 				return
 			}
 			w.FailHead()

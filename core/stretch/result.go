@@ -2,6 +2,21 @@ package stretch
 
 import "slices"
 
+// Verdict is what becomes of a worker whose pass took no time and had no effect
+// (engine notes §3, same-timestamp convergence).
+type Verdict uint8
+
+const (
+	// Parked: it is left alone until something else happens.
+	Parked Verdict = iota
+	// Again: another pass at the same time may do something.
+	Again
+	// Hopeless: what it has can never be served. FailHead makes it go on.
+	Hopeless
+	// Endless: Hopeless, and the reference would repeat the pass for ever.
+	Endless
+)
+
 // Result is what is known of a request that ended.
 type Result struct {
 	Turn    int32

@@ -155,15 +155,24 @@ func (w *Worker) Push(turn int32) {
 // Ready reports whether a pass could do something: a request runs or waits.
 func (w *Worker) Ready() bool { return len(w.run) > 0 || w.wait.len() > 0 }
 
-// Running and Waiting count requests.
-func (w *Worker) Running() int { return len(w.run) }
-func (w *Worker) Waiting() int { return w.wait.len() }
+// Waiting and InFlight count requests, the latter those that run too.
+func (w *Worker) Waiting() int  { return w.wait.len() }
+func (w *Worker) InFlight() int { return len(w.run) + w.wait.len() }
 
 // Preemptions counts preempted requests since the start.
 func (w *Worker) Preemptions() int64 { return w.preemptions }
 
 // Effect reports whether the last pass did anything (corrections §4).
 func (w *Worker) Effect() bool { return w.batch.effect }
+
+// Idle is the verdict on a pass without effect: with nothing running, nothing
+// can change any more.
+func (w *Worker) Idle() Verdict {
+	if len(w.run) > 0 {
+		return Parked
+	}
+	return Hopeless
+}
 
 // CommittedPrefill is the number of tokens the last pass scheduled for
 // requests that had prompt work (replay notes §9.1).

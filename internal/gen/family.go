@@ -6,10 +6,10 @@ import (
 )
 
 // Families are the kinds of engine that FamilyCase makes.
-func Families() []string { return []string{"vllm", "trtllm", "dp", "any"} }
+func Families() []string { return []string{"vllm", "trtllm", "sglang", "dp", "any"} }
 
-// FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, two to
-// four data-parallel ranks, or any mixture. Family vllm is Case itself.
+// FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
+// two to four data-parallel ranks, or any mixture. Family vllm is Case itself.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -28,5 +28,61 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if family == "dp" || mix && r.Chance(0.5) {
 		object(c.Kwargs, "extra_engine_args")["dp_size"] = r.Between(2, 4)
 	}
+	// A stream of its own: the cases of the older families stay what they were.
+	if r := NewRand(seed ^ 0x5619A46); family == "sglang" || mix && r.Chance(0.4) {
+		sglang(r, e, c)
+	}
 	return c, nil
+}
+
+// sglang makes the engine one of SGLang, with its own budgets; they are kept
+// small, and about one in thirty does not fit the others. Its pool gets more
+// room than the other engines', because admission reserves some of it.
+func sglang(r *Rand, e map[string]any, c *ReplayCase) {
+	e["backend"] = "sglang"
+	delete(e, "enable_chunked_prefill")
+	size := e["block_size"].(int)
+	if r.Chance(0.25) { // pages of one token, as many as the pool held
+		e["num_gpu_blocks"] = e["num_gpu_blocks"].(int) * size
+		size = 1
+		e["block_size"] = size
+	}
+	if r.Chance(0.7) {
+		e["num_gpu_blocks"] = e["num_gpu_blocks"].(int) * r.Between(2, 4)
+	}
+	o := map[string]any{}
+	switch r.Intn(4) {
+	case 0:
+		o["chunked_prefill_size"] = size
+	case 1, 2:
+		o["chunked_prefill_size"] = size * r.Between(1, 12)
+	default:
+		if 8192%size != 0 {
+			o["chunked_prefill_size"] = size * 512
+		}
+	}
+	if r.Chance(0.03) {
+		o["chunked_prefill_size"] = r.Between(1, 3*size)
+	}
+	if ranks, ok := object(c.Kwargs, "extra_engine_args")["dp_size"].(int); ok && r.Chance(0.8) {
+		if n, ok := o["chunked_prefill_size"].(int); ok {
+			o["chunked_prefill_size"] = n * ranks
+		}
+	}
+	if r.Chance(0.4) {
+		o["max_prefill_tokens"] = r.Between(1, 12*size)
+	}
+	if r.Chance(0.6) {
+		o["clip_max_new_tokens"] = pick(r, 0, 0, 1, 2, 5, r.Between(1, 40))
+	}
+	if r.Chance(0.6) {
+		o["schedule_conservativeness"] = pick(r, 0, 0, 0.1, 0.25, 1, 1.5, 3)
+	}
+	if r.Chance(0.4) {
+		o["schedule_policy"] = pick(r, "lpm", "lpm", "fifo")
+	}
+	if r.Chance(0.3) {
+		e["prefill_decode_interval"] = r.Between(0, 5)
+	}
+	e["sglang"] = o
 }

@@ -126,24 +126,17 @@ func (c *Campaign) work(job func(*pair) error) error {
 
 // ask runs a case on both sides.
 func (p *pair) ask(kase *gen.ReplayCase) (ref, ours Answer, err error) {
-	ref, err = p.askReference(kase)
-	if err != nil {
+	if err = kase.WriteTrace(p.dir); err != nil {
 		return ref, ours, err
 	}
-	return ref, p.c.Ours(p.dir, kase), nil
-}
-
-// askReference writes the trace and asks; a machine under load must not make
-// a slow case look endless, so a late one gets a second, longer chance.
-func (p *pair) askReference(kase *gen.ReplayCase) (Answer, error) {
-	if err := kase.WriteTrace(p.dir); err != nil {
-		return Answer{}, err
-	}
-	ref, err := p.ref.Ask(p.dir, kase, p.c.Timeout)
-	if err == nil && ref.Outcome == NoEnd {
+	ours = p.c.Ours(p.dir, kase)
+	// A machine under load must not make a slow case look endless, so a late
+	// one gets a second, longer chance, unless we agree.
+	ref, err = p.ref.Ask(p.dir, kase, p.c.Timeout)
+	if err == nil && ref.Outcome == NoEnd && ours.Outcome != NoEnd {
 		ref, err = p.ref.Ask(p.dir, kase, 5*p.c.Timeout)
 	}
-	return ref, err
+	return ref, ours, err
 }
 
 // report shrinks a case that differs, records it and words the finding.

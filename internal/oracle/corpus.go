@@ -25,7 +25,7 @@ func (c *Campaign) WriteCorpus(w io.Writer) (Tally, error) {
 			if err != nil {
 				return err
 			}
-			answer, err := p.askReference(kase)
+			answer, _, err := p.ask(kase)
 			if err != nil {
 				return err
 			}

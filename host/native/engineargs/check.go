@@ -15,35 +15,34 @@ func (d *decoder) check() error {
 		return err
 	}
 	d.args.Engine.PrefillScheduleInterval = int(min(d.args.PrefillScheduleInterval, uint64(config.Unbounded)))
+	d.args.Engine.SGLang = d.args.sglang()
 	if fault := d.args.Engine.Check(); !fault.OK() {
 		return d.fault(fault)
 	}
-	e := d.args.Engine
-	if e.Backend != config.SGLang && d.args.PrefillDecodeInterval != 0 {
-		return d.only("engine.prefill_decode_interval", "0 is accepted for backend "+backendWords[e.Backend])
-	}
-	if e.Backend == config.SGLang {
-		return d.checkSGLang()
-	}
-	return nil
+	return d.checkChunk()
 }
 
-func (d *decoder) checkSGLang() error {
-	s := d.args.SGLang
-	if s.MaxPrefillTokens == 0 {
-		return d.only("engine.sglang.max_prefill_tokens", wantPositive+" is accepted for backend sglang")
+// checkChunk: pages of SGLang that do not divide the chunk, as read, cannot be
+// computed chunk by chunk, nor can a chunk that leaves a rank nothing.
+func (d *decoder) checkChunk() error {
+	const key = "engine.sglang.chunked_prefill_size"
+	e := d.args.Engine
+	if e.Backend != config.SGLang {
+		return nil
 	}
-	size := uint64(d.args.Engine.BlockSize)
-	if s.ChunkedPrefillSize == 0 || s.ChunkedPrefillSize%size != 0 {
-		if _, said := d.at["engine.sglang.chunked_prefill_size"]; said {
-			return d.only("engine.sglang.chunked_prefill_size", fmt.Sprintf("a multiple of the block size %d is accepted", size))
-		}
-		return d.only("engine.block_size", fmt.Sprintf("a divisor of chunked_prefill_size %d is accepted", s.ChunkedPrefillSize))
+	size, chunk := uint64(e.BlockSize), d.args.SGLang.ChunkedPrefillSize
+	_, said := d.at[key]
+	switch {
+	case chunk%size != 0 && said:
+		return d.only(key, fmt.Sprintf("a multiple of the block size %d is accepted", size))
+	case chunk%size != 0:
+		return d.only("engine.block_size", fmt.Sprintf("a divisor of chunked_prefill_size %d is accepted", chunk))
+	case e.CheckChunk().OK():
+		return nil
+	case said:
+		return d.only(key, fmt.Sprintf("at least 1 for each of %d ranks is accepted", e.DPSize))
 	}
-	if !(s.Conservativeness >= 0) {
-		return d.only("engine.sglang.schedule_conservativeness", wantNumber+" is accepted for backend sglang")
-	}
-	return nil
+	return d.only("dp_size", fmt.Sprintf("at most chunked_prefill_size %d is accepted", chunk))
 }
 
 // only words a refusal of the field read under key.
@@ -90,6 +89,14 @@ func faultKey(f config.Field) string {
 		return "engine.prefill_schedule_interval"
 	case config.FieldMTPDrafts:
 		return "engine.aic_nextn"
+	case config.FieldPrefillDecodeInterval:
+		return "engine.prefill_decode_interval"
+	case config.FieldMaxPrefillTokens:
+		return "engine.sglang.max_prefill_tokens"
+	case config.FieldChunkedPrefillSize:
+		return "engine.sglang.chunked_prefill_size"
+	case config.FieldConservativeness:
+		return "engine.sglang.schedule_conservativeness"
 	case config.FieldDPSize:
 		return "dp_size"
 	case config.FieldTensorParallelSize:
@@ -116,10 +123,19 @@ func (d *decoder) fault(f config.Fault) error {
 		return d.only(key, "true is accepted for backend sglang")
 	case config.NeedsVLLM:
 		return d.only(key, "1 is accepted for backend "+backendWords[d.args.Engine.Backend])
+	case config.NeedsSGLang:
+		return d.only(key, "0 is accepted for backend "+backendWords[d.args.Engine.Backend])
 	case config.Exclusive:
 		return d.only(key, "null is accepted with a decode_speedup_ratio other than 1")
 	case config.NeedsEvents:
 		return d.only(key, "true is accepted only together with emit_kv_events")
+	}
+	// Fields of SGLang may hold anything under another backend.
+	switch f.Field {
+	case config.FieldMaxPrefillTokens, config.FieldChunkedPrefillSize:
+		return d.only(key, wantPositive+" is accepted for backend sglang")
+	case config.FieldConservativeness:
+		return d.only(key, wantNumber+" is accepted for backend sglang")
 	}
 	return d.only(key, d.accepts[key]+" is accepted")
 }
@@ -142,8 +158,6 @@ func limit(f config.Field) int64 {
 func (d *decoder) checkBuilt() error {
 	n := d.feature
 	switch e := d.args.Engine; {
-	case e.Backend == config.SGLang:
-		n = notBuilt{"backend sglang", d.at["engine.backend"], `"vllm" or "trtllm"`}
 	case e.DPSize > 1 && e.PrefillScheduleInterval != 1:
 		n = notBuilt{"an interval between prompts with dp_size above 1", d.at["engine.prefill_schedule_interval"], "1"}
 	case e.MTP.Drafts > 0:

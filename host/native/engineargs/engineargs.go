@@ -86,6 +86,27 @@ type SGLang struct {
 	Conservativeness   float64
 }
 
+// sglang is what the scheduler reads of them. A count beyond every workload
+// stands for no limit; a chunk keeps whole blocks then.
+func (a *Args) sglang() config.SGLangOptions {
+	s := a.SGLang
+	least := func(n uint64, most int) int { return int(min(n, uint64(most))) }
+	o := config.SGLangOptions{
+		MaxPrefillTokens:      least(s.MaxPrefillTokens, config.Unbounded),
+		ChunkedPrefillSize:    least(s.ChunkedPrefillSize, config.Unbounded),
+		ClipMaxNewTokens:      least(s.ClipMaxNewTokens, config.Unbounded),
+		Conservativeness:      s.Conservativeness,
+		PrefillDecodeInterval: least(a.PrefillDecodeInterval, config.Unbounded),
+	}
+	if s.LongestPrefixFirst {
+		o.Policy = config.LPM
+	}
+	if size := a.Engine.BlockSize; size > 0 && s.ChunkedPrefillSize > uint64(config.Unbounded) && s.ChunkedPrefillSize%uint64(size) == 0 {
+		o.ChunkedPrefillSize -= config.Unbounded % size
+	}
+	return o
+}
+
 // Dynamo holds options of a live worker.
 type Dynamo struct {
 	EnableLocalIndexer      bool

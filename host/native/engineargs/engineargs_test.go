@@ -122,7 +122,6 @@ func TestSentences(t *testing.T) {
 // unless its value is neutral.
 func TestNotBuilt(t *testing.T) {
 	for _, c := range []struct{ key, asks, neutral string }{
-		{"engine.backend", `"sglang"`, `"vllm"`},
 		{"engine.worker_type", `"prefill"`, `"aggregated"`},
 		{"engine.worker_type", `"decode"`, `"aggregated"`},
 		{"engine.aic_nextn", `1`, `null`},
@@ -133,7 +132,6 @@ func TestNotBuilt(t *testing.T) {
 		{"engine.kv_cache_groups", `[{}]`, `[]`},
 		{"engine.kv_cache_capacity_bytes", `5`, `null`},
 		{"engine.timing_model", `{"type": "external", "provider": "dynamo_profile", "config": {"path": "x.npz"}}`, `{"type": "polynomial"}`},
-		{"engine_type", `"SGLang"`, `"VLLM"`},
 		{"g1_backend", `"kvbm"`, `"native"`},
 		{"is_prefill", `true`, `false`},
 		{"is_decode", `true`, `false`},
