@@ -75,9 +75,9 @@ func (s *Sim) Close() {
 	a.horizonMs = math.Inf(1)
 }
 
-// divide lets the pools follow a split in the prefix tree.
+// divide lets the caches follow a split in the prefix tree.
 func (s *Sim) divide(segment, front int32) {
-	for _, p := range s.pools {
+	for _, p := range s.caches {
 		p.Divide(segment, front)
 	}
 }

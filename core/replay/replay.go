@@ -7,6 +7,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/extent"
 	"github.com/dryserve/dryserve/core/stretch"
+	"github.com/dryserve/dryserve/core/stride"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -62,6 +63,11 @@ type worker interface {
 	Trim()
 }
 
+// divider is a cache on paths of the prefix tree, which may split.
+type divider interface {
+	Divide(segment, front int32)
+}
+
 // Sim is one run.
 type Sim struct {
 	cfg      config.Replay
@@ -69,8 +75,8 @@ type Sim struct {
 	workers  []worker
 	arrivals arrivals
 	books    books
-	windows  *windows // nil: one event after the other
-	pools    []*extent.Pool
+	windows  *windows  // nil: one event after the other
+	caches   []divider // of fast engines
 	ledger   ledger
 	numbers  *numbers // plain engines: hash ids as tokens
 
@@ -98,7 +104,8 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
-	plain := o.Plain || len(w.Planned) > 0 || !stretch.Serves(cfg.Engine)
+	strides := stride.Serves(cfg.Engine)
+	plain := o.Plain || len(w.Planned) > 0 || !strides && !stretch.Serves(cfg.Engine)
 	if plain {
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)
@@ -109,15 +116,20 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 			s.workers = append(s.workers, newPlain(cfg, w, s.numbers, i))
 			continue
 		}
+		if strides {
+			x := stride.New(cfg.Engine, w, cfg.TraceBlockSize)
+			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
+			continue
+		}
 		pool := extent.New(w.Prompts, cfg.Engine.NumGPUBlocks, cfg.Engine.BlockSize, cfg.TraceBlockSize)
-		s.pools = append(s.pools, pool)
+		s.caches = append(s.caches, pool)
 		fast = append(fast, stretch.New(cfg.Engine, w, pool))
 		s.workers = append(s.workers, fast[i])
 	}
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
 	model := timing.New(cfg.Engine)
-	if !plain && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() {
+	if len(fast) > 0 && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() {
 		s.windows = newWindows(fast, model)
 	}
 	return s

@@ -10,9 +10,9 @@ var longFunctions = map[string]string{}
 // nothing of each other.
 var coreLayers = [][]string{
 	{"config", "fmath", "hashtable", "idtable", "moments", "prefix", "rng", "seq", "trace"},
-	{"kv", "offload", "radix", "timing", "stats", "workload", "extent"},
+	{"kv", "offload", "radix", "timing", "stats", "workload", "extent", "branch"},
 	{"engine", "stretch"},
-	{"sglang"},
+	{"sglang", "stride"},
 	{"group"},
 	{"replay"},
 }
