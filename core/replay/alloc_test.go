@@ -38,6 +38,8 @@ func tight(blocks int) config.Replay {
 	return cfg
 }
 
+func sglang(e *config.Engine) { e.Backend = config.SGLang }
+
 func TestWarmStepsDoNotAllocate(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -47,6 +49,7 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 		cap      int
 		options  replay.Options
 		preempts bool
+		engine   func(*config.Engine)
 	}{
 		{name: "prefill and decode", blocks: 400, gapMs: 90, workers: 1, options: replay.Options{Eventful: true}},
 		{name: "a full pool", blocks: 120, gapMs: 90, workers: 1, options: replay.Options{Eventful: true}},
@@ -54,10 +57,23 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 		{name: "four workers", blocks: 120, gapMs: 30, workers: 4, options: replay.Options{Eventful: true}},
 		{name: "windows", blocks: 120, gapMs: 30, workers: 4},
 		{name: "a cap", blocks: 120, gapMs: 30, workers: 2, cap: 8},
+		{name: "sglang", blocks: 400, gapMs: 90, workers: 2, engine: sglang},
+		{name: "a full sglang pool", blocks: 100, gapMs: 150, workers: 1, engine: sglang},
+		{name: "retracting", blocks: 100, gapMs: 90, workers: 1, preempts: true, engine: func(e *config.Engine) {
+			sglang(e)
+			e.SGLang.Conservativeness, e.SGLang.ClipMaxNewTokens = 0, 0
+		}},
+		{name: "sglang pages of one token, longest prefix first", blocks: 3000, gapMs: 60, workers: 1, engine: func(e *config.Engine) {
+			sglang(e)
+			e.BlockSize, e.SGLang.Policy = 1, config.LPM
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := tight(c.blocks)
 			cfg.NumWorkers, cfg.Concurrency = c.workers, c.cap
+			if c.engine != nil {
+				c.engine(&cfg.Engine)
+			}
 			s := replay.New(cfg, steady(t, cfg, 6000, c.gapMs), c.options)
 			ended := func() int64 {
 				n, _ := s.Progress()

@@ -1,6 +1,6 @@
 """Times one replay on the reference: the call alone, without imports.
 
-Usage: python reference.py TRACE WORKERS
+Usage: python reference.py TRACE WORKERS ENGINE_ARGS
 Prints {"wall_s": SECONDS, "report": {...}}.
 """
 import json
@@ -12,8 +12,8 @@ os.environ.setdefault("DYN_LOG", "error")
 
 from dynamo.replay import run_trace_replay
 
-trace, workers = sys.argv[1], int(sys.argv[2])
+trace, workers, engine = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 begin = time.perf_counter()
-result = run_trace_replay(trace, extra_engine_args={"engine": {"backend": "vllm"}}, num_workers=workers)
+result = run_trace_replay(trace, extra_engine_args=engine, num_workers=workers)
 wall = time.perf_counter() - begin
 json.dump({"wall_s": wall, "report": result.summary}, sys.stdout)

@@ -29,11 +29,19 @@ type Sample struct {
 }
 
 // Job is a trace replayed with a number of workers, everything else default:
-// vLLM, 16,384 blocks of 64 tokens, polynomial timing, 512-token trace ids.
+// 16,384 blocks, polynomial timing, 512-token trace ids.
 type Job struct {
 	Name    string
 	Trace   string
 	Workers int
+	Engine  string // engine arguments; "": vLLM with blocks of 64 tokens
+}
+
+func (j Job) engine() string {
+	if j.Engine == "" {
+		return `{"engine": {"backend": "vllm"}}`
+	}
+	return j.Engine
 }
 
 // Programs are the two sides.
@@ -50,7 +58,7 @@ func (p Programs) ours(j Job) (Sample, error) {
 	}
 	defer os.RemoveAll(dir)
 	report := filepath.Join(dir, "report.json")
-	cmd := exec.Command(p.Ours, j.Trace, "--num-workers", strconv.Itoa(j.Workers), "--report-json", report)
+	cmd := exec.Command(p.Ours, j.Trace, "--num-workers", strconv.Itoa(j.Workers), "--extra-engine-args", j.engine(), "--report-json", report)
 	s, _, err := timed(cmd)
 	if err != nil {
 		return s, err
@@ -64,7 +72,7 @@ func (p Programs) ours(j Job) (Sample, error) {
 
 // reference runs the reference once and takes the time of its call.
 func (p Programs) reference(j Job) (Sample, error) {
-	cmd := exec.Command(p.Python, "-c", referenceSource, j.Trace, strconv.Itoa(j.Workers))
+	cmd := exec.Command(p.Python, "-c", referenceSource, j.Trace, strconv.Itoa(j.Workers), j.engine())
 	s, out, err := timed(cmd)
 	if err != nil {
 		return s, err

@@ -85,4 +85,52 @@ func sglang(r *Rand, e map[string]any, c *ReplayCase) {
 		e["prefill_decode_interval"] = r.Between(0, 5)
 	}
 	e["sglang"] = o
+	if r.Chance(0.3) {
+		choir(r, e, c)
+	}
+}
+
+// choir makes the prompts a few songs sung again and again, often several at
+// once: what is left in the cache of one depends on when the others ended, down
+// to the order within a step. The pool holds about what three or four of them
+// leave.
+func choir(r *Rand, e map[string]any, c *ReplayCase) {
+	size := e["block_size"].(int)
+	songs, pages := r.Between(2, 6), r.Between(1, 6)
+	e["num_gpu_blocks"] = pages*r.Between(2, 7) + r.Between(2, 8)
+	delete(e, "max_model_len")
+	c.Kwargs["trace_block_size"] = size
+	for _, key := range []string{"replay_concurrency", "max_sim_time_ms", "num_workers"} {
+		if r.Chance(0.8) {
+			delete(c.Kwargs, key)
+		}
+	}
+	clock := 0.0
+	c.Rows = make([]Row, r.Between(6, 40))
+	for i := range c.Rows {
+		if !r.Chance(0.4) {
+			clock += float64(r.Between(1, 120))
+		}
+		song := r.Intn(songs)
+		length := pages
+		if r.Chance(0.3) {
+			length = r.Between(1, pages)
+		}
+		row := Row{Timestamp: ptr(clock)}
+		for k := range length {
+			// The songs begin alike.
+			if k < pages/3 {
+				row.HashIDs = append(row.HashIDs, uint64(k))
+			} else {
+				row.HashIDs = append(row.HashIDs, uint64(100*(song+1)+k))
+			}
+		}
+		tokens := length * size
+		if r.Chance(0.4) {
+			tokens -= r.Intn(size)
+		}
+		row.InputLength = ptr(int64(tokens))
+		row.OutputLength = ptr(int64(r.Between(0, 3*size+1)))
+		c.Rows[i] = row
+	}
 }

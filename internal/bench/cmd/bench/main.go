@@ -60,17 +60,31 @@ type row struct {
 	name    string
 	trace   func(dir string) (string, error) // "" if there is none
 	workers int
+	engine  string
+}
+
+// engines are the other kinds of engine that are measured, all with room for a
+// million tokens.
+var engines = []struct{ name, args string }{
+	{"trtllm", `{"engine": {"backend": "trtllm", "block_size": 64}}`},
+	{"sglang", `{"engine": {"backend": "sglang", "block_size": 64}}`},
+	{"sglang page 1", `{"engine": {"backend": "sglang", "num_gpu_blocks": 1048576}}`},
 }
 
 func rows() []row {
 	var list []row
 	for _, workers := range []int{1, 4, 16} {
-		list = append(list, row{"conversation", realTrace, workers})
+		list = append(list, row{"conversation", realTrace, workers, ""})
+	}
+	for _, e := range engines {
+		for _, workers := range []int{1, 4} {
+			list = append(list, row{"conversation " + e.name, realTrace, workers, e.args})
+		}
 	}
 	for _, workers := range []int{1, 4, 16} {
-		list = append(list, row{"conv12k", generated("conv12k", 12_000, 1, 3.4), workers})
+		list = append(list, row{"conv12k", generated("conv12k", 12_000, 1, 3.4), workers, ""})
 	}
-	return append(list, row{"conv100k", generated("conv100k", 100_000, 3, 20), 64})
+	return append(list, row{"conv100k", generated("conv100k", 100_000, 3, 20), 64, ""})
 }
 
 func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
@@ -93,7 +107,7 @@ func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
 			fmt.Printf("%s with %d workers is left out: BENCH_TRACE names no file\n", row.name, row.workers)
 			continue
 		}
-		result, err := programs.Measure(bench.Job{Name: row.name, Trace: trace, Workers: row.workers}, repeat)
+		result, err := programs.Measure(bench.Job{Name: row.name, Trace: trace, Workers: row.workers, Engine: row.engine}, repeat)
 		if err != nil {
 			return fmt.Errorf("%s with %d workers: %w", row.name, row.workers, err)
 		}
