@@ -151,10 +151,11 @@ func (w *Worker) forget(r *request) {
 }
 
 // catchUp tells the cache of the pages that a request which held a leaf of its
-// own has cached of its first n tokens.
+// own has cached of its first n tokens. One that joined without a token and has
+// not decoded has cached nothing yet.
 func (w *Worker) catchUp(r *request, n int32) {
 	to := n / w.bs
-	if !r.own || to <= r.cached {
+	if !r.own || to <= r.cached || w.steps == r.join {
 		return
 	}
 	// Its length before step s was n0 + s - join.
@@ -197,7 +198,7 @@ func (w *Worker) decode(nowMs float64) float64 {
 func (w *Worker) evict(n int) {
 	if n > 0 {
 		w.cache.Evict(n)
-		w.ordered = false
+		w.hurdle, w.ordered = unknown, false
 	}
 }
 
