@@ -6,30 +6,10 @@ package stride
 // have ended nothing. It returns the new end and the number of steps, at most
 // most. Each step's end is in the log.
 func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
-	n := len(w.run)
-	if n == 0 || len(w.refused) > 0 {
+	most, watch, stays := w.horizon(most)
+	if most <= 0 {
 		return endMs, 0
 	}
-	if left := w.next - w.steps; int64(most) > left {
-		most = int(left)
-	}
-	watch, waits := false, w.wait.len() > 0 && n < w.slots
-	if waits {
-		switch {
-		case w.rounds > 0:
-			most = min(most, w.rounds)
-		case w.hurdle == room:
-			watch = true
-		case w.hurdle != always:
-			return endMs, 0
-		}
-	}
-	sorts := w.sorts()
-	if sorts && !w.ordered {
-		return endMs, 0
-	}
-	// A step that evicts may shorten a prefix somebody waits for.
-	stays := sorts || waits && w.rounds == 0 && w.evicts
 	clipSum, low := 0, 0
 	if watch {
 		c := w.clipped()
@@ -38,6 +18,7 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 			most = int(left) + 1
 		}
 	}
+	n := len(w.run)
 	passes, sum := 0, w.sumLen
 	at := int(w.steps % int64(w.bs))
 	free, all := w.cache.Free(), w.cache.Room()
@@ -81,4 +62,29 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 		w.retries = 0
 	}
 	return endMs, passes
+}
+
+// horizon is the number of steps, at most most, that may follow without a look
+// at the queue, if the head does not fit meanwhile (watch) and, for stays, no
+// step evicts: that may shorten a prefix somebody waits for.
+func (w *Worker) horizon(most int) (steps int, watch, stays bool) {
+	n := len(w.run)
+	if n == 0 || len(w.refused) > 0 {
+		return 0, false, false
+	}
+	most = int(min(int64(most), w.next-w.steps))
+	sorts := w.sorts()
+	if sorts && !w.ordered {
+		return 0, false, false
+	}
+	if w.wait.len() == 0 || n >= w.slots {
+		return most, false, sorts
+	}
+	switch {
+	case w.rounds > 0:
+		return min(most, w.rounds), false, sorts
+	case w.hurdle == unknown:
+		return 0, false, false
+	}
+	return most, w.hurdle == room, sorts || w.evicts
 }
