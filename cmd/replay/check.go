@@ -14,13 +14,11 @@ import (
 // reference does. Its errors are one sentence each.
 func (o *options) configure() (config.Replay, error) {
 	r := config.DefaultReplay(config.VLLM)
-	if o.given("extra-engine-args") {
-		args, err := engineargs.Load(o.engineArgs)
-		if err != nil {
-			return r, err
-		}
-		r.Engine = args.Engine
+	args, err := o.engine()
+	if err != nil {
+		return r, err
 	}
+	r.Engine = args.Engine
 	r.NumWorkers, r.TraceBlockSize, r.ArrivalSpeedup = o.numWorkers, o.traceBlockSize, o.arrivalSpeedup
 	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl")
 	if o.given("replay-concurrency") {
@@ -55,6 +53,27 @@ func (o *options) configure() (config.Replay, error) {
 		return r, o.fault(f)
 	}
 	return r, nil
+}
+
+// engine reads the engine arguments and what other flags say of the engine.
+func (o *options) engine() (engineargs.Args, error) {
+	var beside engineargs.Options
+	for _, file := range []struct{ flag, provider, path string }{
+		{"planner-profile-data", engineargs.ProfileProvider, o.profileData},
+	} {
+		if !o.given(file.flag) {
+			continue
+		}
+		if file.path == "" {
+			return engineargs.Args{}, fmt.Errorf("--%s is empty; a path is accepted", file.flag)
+		}
+		beside.Timing = engineargs.TimingFile{Provider: file.provider, Path: file.path}
+		beside.TimingFlag = "--" + file.flag
+	}
+	if !o.given("extra-engine-args") {
+		return beside.Load("{}")
+	}
+	return beside.Load(o.engineArgs)
 }
 
 // checkTexts refuses names and paths that are given and empty.

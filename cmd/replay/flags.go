@@ -27,6 +27,8 @@ type options struct {
 	routerMode string
 	replayMode string
 
+	profileData string
+
 	slaTTFTMs float64
 	slaITLMs  float64
 	slaE2EMs  float64
@@ -76,6 +78,9 @@ func flagGroups(o *options) []group {
 	choice(fleet, &o.replayMode, "replay-mode", "offline", []string{"offline"}, "offline simulates on a virtual clock")
 	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model; a label without effect on the results")
 
+	durations := newFlagSet()
+	durations.StringVar(&o.profileData, "planner-profile-data", "", "a profile: the `path` of a NumPy archive (.npz) or of a directory with a profiler's results")
+
 	goals := newFlagSet()
 	real(goals, &o.slaTTFTMs, "sla-ttft-ms", -1, "count requests whose time to first token is at most `ms` (default: no bound)")
 	real(goals, &o.slaITLMs, "sla-itl-ms", -1, "and whose mean inter-token latency is at most `ms` (default: no bound)")
@@ -97,7 +102,7 @@ func flagGroups(o *options) []group {
 	toggle(run, &o.version, "version", "print the version")
 
 	return []group{
-		{"Workload", workload}, {"Engines and routing", fleet}, {"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
+		{"Workload", workload}, {"Engines and routing", fleet}, {"Pass durations (default: the engine's timing_model)", durations}, {"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
 	}
 }
 

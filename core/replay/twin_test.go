@@ -12,6 +12,7 @@ import (
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/profile"
 	"github.com/dryserve/dryserve/internal/gen"
 	"github.com/dryserve/dryserve/internal/parity"
 )
@@ -85,8 +86,9 @@ func stream(cfg config.Replay, rows []trace.Row, w *workload.Workload, budget in
 }
 
 // twins runs a case every way there is and compares with the plain engine.
-func twins(t *testing.T, name string, kwargs map[string]any, text []byte, parityMode bool) {
-	cfg, err := parity.Config(kwargs)
+func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
+	name, kwargs, text := c.Name, c.Kwargs, c.Trace()
+	cfg, err := parity.ConfigWith(kwargs, func(path string) (*config.ProfileTable, error) { return profile.ParseProfile(path, c.Profile) })
 	if err != nil {
 		return // the error tests look at those
 	}
@@ -151,7 +153,7 @@ func TestTwins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			twins(t, c.Name, c.Kwargs, c.Trace(), seed%2 == 0)
+			twins(t, c, seed%2 == 0)
 		}
 		if t.Failed() {
 			return

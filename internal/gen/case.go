@@ -19,6 +19,8 @@ type ReplayCase struct {
 	Files  []string       `json:"files"`
 	Kwargs map[string]any `json:"kwargs"`
 	Rows   []Row          `json:"-"` // the content of the trace
+
+	Profile []byte `json:"-"` // the content of ProfileFile; nil: there is none
 }
 
 // Engine returns the engine object inside the extra engine args; changing it
@@ -46,8 +48,8 @@ func (c *ReplayCase) Trace() []byte {
 	return b.Bytes()
 }
 
-// Clone copies everything but the rows' own slices and pointers, which are
-// never changed in place.
+// Clone copies everything but the profile and the rows' own slices and
+// pointers, which are never changed in place.
 func (c *ReplayCase) Clone() *ReplayCase {
 	d := *c
 	d.Files = append([]string(nil), c.Files...)
@@ -67,8 +69,13 @@ func cloneObject(m map[string]any) map[string]any {
 	return out
 }
 
-// WriteTrace writes the trace below dir under its name in Files.
-func (c *ReplayCase) WriteTrace(dir string) error {
+// WriteInputs writes the trace, and the profile if there is one, below dir.
+func (c *ReplayCase) WriteInputs(dir string) error {
+	if c.Profile != nil {
+		if err := os.WriteFile(filepath.Join(dir, ProfileFile), c.Profile, 0o644); err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(filepath.Join(dir, TraceFile), c.Trace(), 0o644)
 }
 

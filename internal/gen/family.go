@@ -6,10 +6,11 @@ import (
 )
 
 // Families are the kinds of engine that FamilyCase makes.
-func Families() []string { return []string{"vllm", "trtllm", "sglang", "dp", "any"} }
+func Families() []string { return []string{"vllm", "trtllm", "sglang", "dp", "any", "npz"} }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
-// two to four data-parallel ranks, or any mixture. Family vllm is Case itself.
+// two to four data-parallel ranks, any mixture, or any mixture with durations
+// from a profile. Family vllm is Case itself.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -20,7 +21,7 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	}
 	c.Name = fmt.Sprintf("%s-%d", family, seed)
 	r := NewRand(seed ^ 0xF0A1171E5)
-	mix := family == "any"
+	mix := family == "any" || family == "npz"
 	e := c.Engine()
 	if family == "trtllm" || mix && r.Chance(0.5) {
 		e["backend"] = "trtllm"
@@ -31,6 +32,9 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	// A stream of its own: the cases of the older families stay what they were.
 	if r := NewRand(seed ^ 0x5619A46); family == "sglang" || mix && r.Chance(0.4) {
 		sglang(r, e, c)
+	}
+	if family == "npz" {
+		c.profiled(r)
 	}
 	return c, nil
 }

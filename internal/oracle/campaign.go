@@ -126,7 +126,7 @@ func (c *Campaign) work(job func(*pair) error) error {
 
 // ask runs a case on both sides.
 func (p *pair) ask(kase *gen.ReplayCase) (ref, ours Answer, err error) {
-	if err = kase.WriteTrace(p.dir); err != nil {
+	if err = kase.WriteInputs(p.dir); err != nil {
 		return ref, ours, err
 	}
 	ours = p.c.Ours(p.dir, kase)

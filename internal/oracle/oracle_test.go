@@ -257,12 +257,16 @@ func TestShrinkKeepsToItsBudget(t *testing.T) {
 
 func TestRecordedCasesSurviveTheDisk(t *testing.T) {
 	c := gen.Case(3)
-	for name, answer := range map[string]Answer{
+	for name, answer := range map[string]Answer{ // one of them with a profile
 		"finished": {Report: map[string]any{"a": 0.1, "b": nil}, Requests: []map[string]any{{"t": 1e-7}, {"t": 3.0}}},
 		"refused":  {Outcome: Refused, Error: "ValueError: no"},
 		"deadend":  {Outcome: DeadEnd, Error: "reached a dead end with 1 in-flight requests remaining"},
 	} {
 		c.Name = name
+		c.Profile = nil
+		if name == "finished" {
+			c.Profile = []byte("PK\x00")
+		}
 		recorded, err := NewRecorded(c, answer)
 		if err != nil {
 			t.Fatal(err)
@@ -278,7 +282,7 @@ func TestRecordedCasesSurviveTheDisk(t *testing.T) {
 		if !reflect.DeepEqual(loaded.Answer(), answer) {
 			t.Errorf("%s: saved %+v, loaded %+v", name, answer, loaded.Answer())
 		}
-		if loaded.Trace != string(c.Trace()) || show(loaded.Case.Kwargs) != show(c.Kwargs) {
+		if loaded.Trace != string(c.Trace()) || !bytes.Equal(loaded.Profile, c.Profile) || show(loaded.Case.Kwargs) != show(c.Kwargs) {
 			t.Errorf("%s: the case changed on disk", name)
 		}
 	}
@@ -293,7 +297,7 @@ func TestRecordedCasesSurviveTheDisk(t *testing.T) {
 func checkRecorded(t *testing.T, r *Recorded) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, gen.TraceFile), []byte(r.Trace), 0o644); err != nil {
+	if err := r.WriteInputs(dir); err != nil {
 		t.Fatal(err)
 	}
 	if diffs := Compare(r.Answer(), Ours(dir, &r.Case)); diffs != nil {
@@ -322,22 +326,27 @@ func TestRegressions(t *testing.T) {
 // TestCorpus compares ours with the reference's recorded answers to random
 // cases.
 func TestCorpus(t *testing.T) {
-	text, err := os.ReadFile("../../testdata/oracle/corpus.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	outcomes := map[Outcome]int{}
-	err = ReadCorpus(bytes.NewReader(text), func(r *Recorded) error {
-		outcomes[r.Answer().Outcome]++
-		checkRecorded(t, r)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for outcome, least := range map[Outcome]int{Finished: 200, Refused: 5, DeadEnd: 10} {
-		if outcomes[outcome] < least {
-			t.Errorf("the corpus has %d cases that %s, want at least %d", outcomes[outcome], outcome, least)
+	for name, least := range map[string]map[Outcome]int{
+		"corpus":     {Finished: 200, Refused: 5, DeadEnd: 10},
+		"corpus-npz": {Finished: 75, Refused: 5, DeadEnd: 5},
+	} {
+		text, err := os.ReadFile("../../testdata/oracle/" + name + ".jsonl.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes := map[Outcome]int{}
+		err = ReadCorpus(bytes.NewReader(text), func(r *Recorded) error {
+			outcomes[r.Answer().Outcome]++
+			checkRecorded(t, r)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for outcome, n := range least {
+			if outcomes[outcome] < n {
+				t.Errorf("%s has %d cases that %s, want at least %d", name, outcomes[outcome], outcome, n)
+			}
 		}
 	}
 }
@@ -346,7 +355,7 @@ func TestCorpus(t *testing.T) {
 func TestRecordedAnswersAreCompared(t *testing.T) {
 	dir := t.TempDir()
 	c := gen.Case(2)
-	if err := c.WriteTrace(dir); err != nil {
+	if err := c.WriteInputs(dir); err != nil {
 		t.Fatal(err)
 	}
 	ours := Ours(dir, c)

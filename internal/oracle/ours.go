@@ -12,6 +12,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/profile"
 	"github.com/dryserve/dryserve/host/native/report"
 	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/dryserve/dryserve/internal/gen"
@@ -25,7 +26,7 @@ const (
 	endless    = 1 << 8
 )
 
-// Ours answers a case with this project's own programs: the hosts' loaders,
+// Ours answers a case whose files stand in dir with this project's own programs: the hosts' loaders,
 // the core, the hosts' writers.
 func Ours(dir string, c *gen.ReplayCase) (a Answer) {
 	defer func() {
@@ -33,7 +34,9 @@ func Ours(dir string, c *gen.ReplayCase) (a Answer) {
 			a = Answer{Outcome: Crash, Error: fmt.Sprintf("panic: %v\n%s", r, debug.Stack())}
 		}
 	}()
-	cfg, err := parity.Config(c.Kwargs)
+	cfg, err := parity.ConfigWith(c.Kwargs, func(path string) (*config.ProfileTable, error) {
+		return profile.LoadProfile(filepath.Join(dir, path))
+	})
 	if err != nil {
 		return Answer{Outcome: Refused, Error: err.Error()}
 	}

@@ -3,7 +3,9 @@ package oracle
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -15,10 +17,11 @@ import (
 const answerDir = "api-1.6.1"
 
 // Recorded is a case with the reference's answer. As a line of a corpus it
-// carries its trace as text.
+// carries its trace as text and its profile, if any, as base64.
 type Recorded struct {
-	Case  gen.ReplayCase `json:"case"`
-	Trace string         `json:"trace"`
+	Case    gen.ReplayCase `json:"case"`
+	Trace   string         `json:"trace"`
+	Profile []byte         `json:"profile,omitempty"`
 
 	Report   map[string]any   `json:"report,omitempty"`
 	Requests []map[string]any `json:"requests,omitempty"`
@@ -31,7 +34,7 @@ func NewRecorded(c *gen.ReplayCase, a Answer) (Recorded, error) {
 	if a.Outcome == NoEnd || a.Outcome == Crash {
 		return Recorded{}, fmt.Errorf("%s: the reference %s, so there is no answer to record", c.Name, outcomeText(a))
 	}
-	r := Recorded{Case: *c, Trace: string(c.Trace()), Report: a.Report, Error: a.Error}
+	r := Recorded{Case: *c, Trace: string(c.Trace()), Profile: c.Profile, Report: a.Report, Error: a.Error}
 	for _, record := range a.Requests {
 		r.Requests = append(r.Requests, Trim(record))
 	}
@@ -46,15 +49,15 @@ func (r *Recorded) Answer() Answer {
 	return Answer{Report: r.Report, Requests: r.Requests}
 }
 
-// Save writes the case as a folder dir/name: the trace, and in answerDir
-// case.json, report.json and requests.jsonl (an error stands in case.json).
+// Save writes the case as a folder dir/name: trace and profile, and in
+// answerDir case.json, report.json and requests.jsonl (an error stands in case.json).
 func (r *Recorded) Save(dir string) error {
 	top := filepath.Join(dir, r.Case.Name)
 	sub := filepath.Join(top, answerDir)
 	if err := os.MkdirAll(sub, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(top, gen.TraceFile), []byte(r.Trace), 0o644); err != nil {
+	if err := r.WriteInputs(top); err != nil {
 		return err
 	}
 	head := map[string]any{"name": r.Case.Name, "files": r.Case.Files, "kwargs": r.Case.Kwargs}
@@ -72,6 +75,16 @@ func (r *Recorded) Save(dir string) error {
 		fmt.Fprintln(&lines, show(record))
 	}
 	return os.WriteFile(filepath.Join(sub, "requests.jsonl"), lines.Bytes(), 0o644)
+}
+
+// WriteInputs writes the files that the case reads.
+func (r *Recorded) WriteInputs(dir string) error {
+	if r.Profile != nil {
+		if err := os.WriteFile(filepath.Join(dir, gen.ProfileFile), r.Profile, 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, gen.TraceFile), []byte(r.Trace), 0o644)
 }
 
 func writeJSON(path string, v any) error {
@@ -103,6 +116,9 @@ func Load(top string) (Recorded, error) {
 		return r, err
 	}
 	r.Trace = string(trace)
+	if r.Profile, err = os.ReadFile(filepath.Join(top, gen.ProfileFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
 	if r.Error != "" {
 		return r, nil
 	}

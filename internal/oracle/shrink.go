@@ -83,7 +83,7 @@ func (s *shrinker) simplifyNumbers() {
 	}
 	fixed := map[string]any{"type": "fixed", "prefill_ms": 10, "decode_ms": 2}
 	if show(s.best.Engine()["timing_model"]) != show(fixed) {
-		s.try(func(c *gen.ReplayCase) { c.Engine()["timing_model"] = fixed })
+		s.try(func(c *gen.ReplayCase) { c.Engine()["timing_model"], c.Profile = fixed, nil })
 	}
 	engine, hasEngine := number(s.best.Engine()["block_size"])
 	trace, hasTrace := number(s.best.Kwargs["trace_block_size"])

@@ -37,6 +37,7 @@ def child(run, case, pipe):
     """Runs one case and writes the answer to the pipe; never returns."""
     status = 1
     try:
+        os.chdir(case["dir"])  # engine arguments name files relative to it
         text = json.dumps(answer(run, case)).encode()
         while text:
             text = text[os.write(pipe, text):]

@@ -19,7 +19,11 @@ import (
 
 // Config reads keyword arguments as decoded from JSON. The run keeps per-request
 // records and ends as the reference does.
-func Config(kwargs map[string]any) (config.Replay, error) {
+func Config(kwargs map[string]any) (config.Replay, error) { return ConfigWith(kwargs, nil) }
+
+// ConfigWith is Config with a way to load profiles of pass durations; nil
+// reads files.
+func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTable, error)) (config.Replay, error) {
 	c := config.DefaultReplay(config.VLLM)
 	c.Parity, c.CaptureRequests = true, true
 	numbers := map[string]*float64{
@@ -38,7 +42,7 @@ func Config(kwargs map[string]any) (config.Replay, error) {
 			if err != nil {
 				return c, err
 			}
-			args, err := engineargs.Parse("extra_engine_args", text)
+			args, err := engineargs.Options{LoadProfile: load}.Parse("extra_engine_args", text)
 			if err != nil {
 				return c, err
 			}

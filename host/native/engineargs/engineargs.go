@@ -56,6 +56,7 @@ type OptString struct {
 // Source of fields and defaults: reference behaviour notes, engine §2.
 type Args struct {
 	Engine config.Engine
+	Timing TimingFile // what Engine.Timing was loaded from
 
 	PrefillScheduleInterval uint64 // acts only with dp_size above 1
 	PrefillDecodeInterval   uint64 // SGLang only
@@ -144,21 +145,34 @@ func defaults(b config.Backend) Args {
 	}
 }
 
+// Options say what stands beside the arguments.
+type Options struct {
+	// LoadProfile loads a profile of pass durations; nil: profile.LoadProfile.
+	LoadProfile func(path string) (*config.ProfileTable, error)
+	// Timing is a file of pass durations that a flag of its own names;
+	// TimingFlag is that flag, for sentences.
+	Timing     TimingFile
+	TimingFlag string
+}
+
 // Load reads the argument of a flag: JSON if its first visible character is
 // one of { [ ", else the path of a file holding JSON. Every error is one
 // sentence that names the place, what was found and what is accepted.
-func Load(argument string) (Args, error) {
+func Load(argument string) (Args, error) { return Options{}.Load(argument) }
+
+// Load is the Load of this package with options.
+func (o Options) Load(argument string) (Args, error) {
 	switch text := strings.TrimLeft(argument, " \t\r\n"); {
 	case text == "":
 		return Args{}, errors.New(Flag + " is empty; JSON or the path of a JSON file is accepted")
 	case strings.IndexByte(`{["`, text[0]) >= 0:
-		return Parse(Flag, []byte(argument))
+		return o.Parse(Flag, []byte(argument))
 	}
 	data, err := readFile(argument)
 	if err != nil {
 		return Args{}, err
 	}
-	return Parse(argument, data)
+	return o.Parse(argument, data)
 }
 
 func readFile(path string) ([]byte, error) {
@@ -179,9 +193,12 @@ func readFile(path string) ([]byte, error) {
 
 // Parse reads engine arguments from JSON text; source names it in errors.
 // The result has passed config's check and holds no feature that is not
-// built yet.
-func Parse(source string, data []byte) (Args, error) {
-	d := decoder{source: source, data: data}
+// built yet. A file of pass durations that it names is loaded.
+func Parse(source string, data []byte) (Args, error) { return Options{}.Parse(source, data) }
+
+// Parse is the Parse of this package with options.
+func (o Options) Parse(source string, data []byte) (Args, error) {
+	d := decoder{source: source, data: data, options: o}
 	root, err := d.document()
 	if err != nil {
 		return Args{}, err
@@ -189,19 +206,19 @@ func Parse(source string, data []byte) (Args, error) {
 	if root.kind != object {
 		return Args{}, d.errorf(root, "engine arguments are %s; a JSON object is accepted", root.found())
 	}
-	if isFlat(root) {
-		err = d.flatForm(root)
-	} else {
-		err = d.canonical(root)
-	}
-	if err == nil {
-		err = d.check()
-	}
-	if err == nil {
-		err = d.checkBuilt()
-	}
-	if err != nil {
-		return Args{}, err
+	steps := []func() error{func() error { return d.form(root) }, d.check, d.checkBuilt, d.loadTiming}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return Args{}, err
+		}
 	}
 	return d.args, nil
+}
+
+// form reads the document in the form it has.
+func (d *decoder) form(root value) error {
+	if isFlat(root) {
+		return d.flatForm(root)
+	}
+	return d.canonical(root)
 }

@@ -131,11 +131,9 @@ func TestNotBuilt(t *testing.T) {
 		{"engine.prefix_match_unit", `16`, `null`},
 		{"engine.kv_cache_groups", `[{}]`, `[]`},
 		{"engine.kv_cache_capacity_bytes", `5`, `null`},
-		{"engine.timing_model", `{"type": "external", "provider": "dynamo_profile", "config": {"path": "x.npz"}}`, `{"type": "polynomial"}`},
 		{"g1_backend", `"kvbm"`, `"native"`},
 		{"is_prefill", `true`, `false`},
 		{"is_decode", `true`, `false`},
-		{"planner_profile_data", `"x.npz"`, `null`},
 		{"num_g2_blocks", `4`, `null`},
 		{"num_g3_blocks", `4`, `null`},
 		{"enable_g4_storage", `true`, `false`},
@@ -265,8 +263,11 @@ func FuzzEngineArgs(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"block_size": 16, "engine_type": "vllm", "sglang": {"page_size": 4}, "is_prefill": false}`))
+	f.Add([]byte(external("dynamo_profile", "p")))
+	f.Add([]byte(`{"planner_profile_data": "p", "block_size": 16}`))
+	o := files()
 	f.Fuzz(func(t *testing.T, in []byte) {
-		args, err := Parse("fuzz", in)
+		args, err := o.Parse("fuzz", in)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "fuzz:") || strings.ContainsAny(err.Error(), "\n\r\x1b") {
 				t.Fatalf("not one clear sentence: %q", err)
@@ -277,7 +278,7 @@ func FuzzEngineArgs(f *testing.F) {
 			t.Fatalf("accepted %q with fault %+v", in, fault)
 		}
 		text := args.Marshal()
-		again, err := Parse("again", text)
+		again, err := o.Parse("again", text)
 		if err != nil || again != args {
 			t.Fatalf("%q\nbecame %s\nthen %s, %v", in, text, again.Marshal(), err)
 		}

@@ -131,7 +131,7 @@ func flatFields() []field {
 		{"is_prefill", "is_prefill", wantBool, checkBool},
 		{"is_decode", "is_decode", wantBool, checkBool},
 		{"has_perf_model", "has_perf_model", wantBool, checkBool},
-		{"planner_profile_data", "planner_profile_data", wantText, setLater(text, "pass timing from profile data")},
+		{"planner_profile_data", "planner_profile_data", wantPath + " or null", flatProfile},
 		{"num_g2_blocks", "num_g2_blocks", wantUint + " or null", setLater(number, "host KV offload")},
 		{"num_g3_blocks", "num_g3_blocks", wantUint + " or null", setLater(number, "G3 KV offload")},
 		{"enable_g4_storage", "enable_g4_storage", wantBool, flatG4},

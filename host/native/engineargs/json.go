@@ -53,6 +53,7 @@ type notBuilt struct {
 type decoder struct {
 	source   string
 	data     []byte
+	options  Options
 	args     Args
 	at       map[string]value
 	older    bool // the flat form of the older releases

@@ -58,13 +58,7 @@ func (a Args) marshalEngine(w *writer) {
 	}
 	w.optReal("kv_transfer_bandwidth", a.KVTransferBandwidthGBs)
 	w.text("kv_transfer_timing_mode", transferWords[index(a.DestinationMissing)])
-	w.open("timing_model")
-	w.text("type", timingWords[e.Timing.Kind])
-	if e.Timing.Kind == config.Fixed {
-		w.real("prefill_ms", e.Timing.PrefillMs)
-		w.real("decode_ms", e.Timing.DecodeMs)
-	}
-	w.shut()
+	a.marshalTiming(w)
 	w.open("sglang")
 	w.text("schedule_policy", policyWords[index(a.SGLang.LongestPrefixFirst)])
 	w.whole("max_prefill_tokens", a.SGLang.MaxPrefillTokens)
@@ -74,6 +68,25 @@ func (a Args) marshalEngine(w *writer) {
 	w.shut()
 	w.open("trtllm")
 	w.text("capacity_scheduler_policy", "guaranteed_no_evict")
+	w.shut()
+}
+
+func (a Args) marshalTiming(w *writer) {
+	w.open("timing_model")
+	switch t := a.Engine.Timing; {
+	case a.Timing.Provider != "":
+		w.text("type", "external")
+		w.text("provider", a.Timing.Provider)
+		w.open("config")
+		w.text("path", a.Timing.Path)
+		w.shut()
+	case t.Kind == config.Fixed:
+		w.text("type", "fixed")
+		w.real("prefill_ms", t.PrefillMs)
+		w.real("decode_ms", t.DecodeMs)
+	default:
+		w.text("type", "polynomial")
+	}
 	w.shut()
 }
 

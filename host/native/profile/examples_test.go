@@ -45,11 +45,11 @@ func TestExamplesOfResults(t *testing.T) {
 	write(t, filepath.Join(dir, prefillJSON), []byte(`{"prefill_isl": [100, 200, 400], "prefill_ttft": [5, 7, 11]}`))
 	write(t, filepath.Join(dir, decodeJSON), []byte(`{"x_kv_usage": [0.1, 0.2, 0.4, 0.8], "y_context_length": [100, 50, 200, 100],
  "z_itl": [5.5, 8, 9, 16], "max_kv_tokens": 1000}`))
-	s, err := Load(dir)
+	p, err := LoadProfile(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := modelOf(s.Timing)
+	m := modelOf(config.Timing{Kind: config.Profile, Profile: p})
 	checkExamples(t, []example{
 		{"150 tokens", m.Prefill(1, 150, 0), 6},
 		{"800 tokens", m.Prefill(1, 800, 0), 19},
@@ -59,14 +59,14 @@ func TestExamplesOfResults(t *testing.T) {
 }
 
 func TestExamplesOfGrids(t *testing.T) {
-	s, err := Parse("grid.json", []byte(`{"backend": "vllm", "system": "my_gpu", "model": "my/model", "tp": 1, "num_gpu_blocks": 1000,
+	g, err := ParseGrid("grid.json", []byte(`{"backend": "vllm", "system": "my_gpu", "model": "my/model", "tp": 1, "num_gpu_blocks": 1000,
  "prefill": {"batch": [1, 4], "isl": [16, 64], "prefix": [0, 512],
              "ms": [[[10, 11], [20, 22]], [[16, 18], [60, 66]]]},
  "decode": {"batch": [1, 16], "context": [64, 1024], "ms": [[8, 9], [12, 18]]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := modelOf(s.Timing)
+	m := modelOf(config.Timing{Kind: config.Grid, Grid: g.Table})
 	checkExamples(t, []example{
 		{"40 tokens", m.Prefill(1, 40, 0), 15},
 		{"two of 40 on 256", m.Prefill(2, 2*(40+256), 2*256), 23.833333},
@@ -74,6 +74,6 @@ func TestExamplesOfGrids(t *testing.T) {
 		{"128 tokens", m.Prefill(1, 128, 0), 33.333333},
 		{"four of 304", m.Decode(4, 4*304), 9.3},
 		{"31 of 1024", m.Decode(31, 31*1024), 27},
-		{"blocks of 16", float64(s.Grid.Blocks(16)), 4000},
+		{"blocks of 16", float64(g.Blocks(16)), 4000},
 	})
 }

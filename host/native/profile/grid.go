@@ -54,6 +54,9 @@ func LoadGrid(path string) (*Grid, error) {
 
 // ParseGrid is LoadGrid for a file in memory, which path names in sentences.
 func ParseGrid(path string, data []byte) (*Grid, error) {
+	if isArchive(data) {
+		return nil, fmt.Errorf("%s: is a ZIP archive, as profiles are; a grid in JSON is accepted", path)
+	}
 	d, err := parseJSON(path, data)
 	if err != nil {
 		return nil, err

@@ -21,13 +21,9 @@ const gridText = `{"backend": "vllm", "backend_version": "0.24.0", "system": "h1
 func TestLoadGrid(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "g.json")
 	write(t, path, []byte(gridText))
-	s, err := Load(path)
+	g, err := LoadGrid(path)
 	if err != nil {
 		t.Fatal(err)
-	}
-	g := s.Grid
-	if s.Timing.Kind != config.Grid || s.Timing.Grid != g.Table {
-		t.Fatalf("%+v", s.Timing)
 	}
 	if g.Backend != "vllm" || g.BackendVersion != "0.24.0" || g.System != "h100_sxm" || g.Model != "a/b" || g.TP != 2 || g.NumGPUBlocks != 4715 || g.BlockSize != 64 {
 		t.Errorf("%+v", g)
@@ -36,7 +32,7 @@ func TestLoadGrid(t *testing.T) {
 		t.Errorf("%+v", g.Table)
 	}
 	e := config.Defaults(config.VLLM)
-	e.Timing = s.Timing
+	e.Timing = config.Timing{Kind: config.Grid, Grid: g.Table}
 	m := timing.New(e)
 	if got := []float64{m.Prefill(2, 2*(64+512), 2*512), m.Decode(8, 8*128)}; !slices.Equal(got, []float64{12, 6.5}) {
 		t.Errorf("looked up %v", got)
@@ -132,16 +128,17 @@ func TestBadGridFiles(t *testing.T) {
 	if err := os.Truncate(big, 10<<30); err != nil { // sparse: takes no room
 		t.Skip(err)
 	}
+	profiled := filepath.Join(dir, "p.npz")
+	write(t, profiled, archive(t, e18()))
 	for path, want := range map[string]string{
+		profiled:                          ": is a ZIP archive, as profiles are; a grid in JSON is accepted",
+		dir:                               ": cannot be read: is a directory",
 		big:                               ": is larger than 16 MiB; a smaller JSON file is accepted",
 		filepath.Join(dir, "absent.json"): ": no such file; a JSON file is accepted",
 	} {
 		if _, err := LoadGrid(path); err == nil || err.Error() != path+want {
 			t.Errorf("%v\nwant %s", err, path+want)
 		}
-	}
-	if _, err := Load(big); err == nil {
-		t.Error("a file of 10 GB is a grid")
 	}
 }
 
@@ -157,13 +154,13 @@ func TestOthersFiles(t *testing.T) {
 		t.Fatalf("no grids: %v", err)
 	}
 	for _, path := range grids {
-		s, err := Load(path)
+		g, err := LoadGrid(path)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if tokens := s.Grid.Blocks(1); tokens < 100_000 || s.Grid.Model == "" || s.Grid.TP == 0 {
-			t.Errorf("%s: %d tokens, %+v", path, tokens, s.Grid)
+		if tokens := g.Blocks(1); tokens < 100_000 || g.Model == "" || g.TP == 0 {
+			t.Errorf("%s: %d tokens, %+v", path, tokens, g)
 		}
 	}
 	dir := t.TempDir()
@@ -174,7 +171,7 @@ func TestOthersFiles(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, to), b)
 	}
-	if _, err := Load(dir); err != nil {
+	if _, err := LoadProfile(dir); err != nil {
 		t.Error(err)
 	}
 	// Files of several configurations are refused by name, alone and paired.
@@ -183,7 +180,7 @@ func TestOthersFiles(t *testing.T) {
 		t.Fatalf("no archives: %v", err)
 	}
 	for _, path := range archives {
-		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "one half of a profiler's results") {
+		if _, err := LoadProfile(path); err == nil || !strings.Contains(err.Error(), "one half of a profiler's results") {
 			t.Errorf("%s: %v", path, err)
 		}
 		if strings.Contains(path, "H200_TP1P") {
@@ -196,34 +193,91 @@ func TestOthersFiles(t *testing.T) {
 			}
 			write(t, filepath.Join(dir, half), b)
 		}
-		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "a one-dimensional array is accepted") && !strings.Contains(err.Error(), "has no array") {
+		if _, err := LoadProfile(dir); err == nil || !strings.Contains(err.Error(), "a one-dimensional array is accepted") && !strings.Contains(err.Error(), "has no array") {
 			t.Errorf("%s as results: %v", path, err)
 		}
 	}
 }
 
-// FuzzParse: whatever is given, the answer is a checked table or a sentence.
-func FuzzParse(f *testing.F) {
+// checkTimed asks a table that was accepted for a few durations.
+func checkTimed(t *testing.T, timed config.Timing) {
+	e := config.Defaults(config.VLLM)
+	e.Timing = timed
+	if fault := e.Check(); !fault.OK() {
+		t.Fatalf("%+v", fault)
+	}
+	m := timing.New(e)
+	for _, n := range []int{1, 100, 1 << 40} {
+		if ms := m.Prefill(1, n, 0) + m.Decode(1, n); !(ms >= 0) {
+			t.Fatalf("%d tokens take %v", n, ms)
+		}
+	}
+}
+
+func checkSentence(t *testing.T, err error) {
+	if !strings.HasPrefix(err.Error(), "f: ") || strings.ContainsAny(err.Error(), "\n\x1b") {
+		t.Fatalf("no sentence: %q", err)
+	}
+}
+
+// FuzzGrid: whatever is given, the answer is a checked table or a sentence.
+func FuzzGrid(f *testing.F) {
 	f.Add([]byte(gridText))
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := Parse("f", data)
+		g, err := ParseGrid("f", data)
 		if err != nil {
-			if strings.ContainsAny(err.Error(), "\n\x1b") {
-				t.Fatalf("no sentence: %q", err)
-			}
+			checkSentence(t, err)
 			return
 		}
-		e := config.Defaults(config.VLLM)
-		e.Timing = s.Timing
-		if fault := e.Check(); !fault.OK() {
-			t.Fatalf("%+v", fault)
+		checkTimed(t, config.Timing{Kind: config.Grid, Grid: g.Table})
+		if g.Blocks(16) < 0 {
+			t.Fatalf("%d blocks", g.Blocks(16))
 		}
-		m := timing.New(e)
-		for _, n := range []int{1, 100, 1 << 40} {
-			if ms := m.Prefill(1, n, 0) + m.Decode(1, n); !(ms >= 0) {
-				t.Fatalf("%d tokens take %v", n, ms)
+	})
+}
+
+// FuzzProfile does the same for archives.
+func FuzzProfile(f *testing.F) {
+	f.Add(archive(f, e18()))
+	f.Add(archive(f, rawEntries()))
+	f.Add([]byte("PK"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := ParseProfile("f", data)
+		if err != nil {
+			checkSentence(t, err)
+			return
+		}
+		checkTimed(t, config.Timing{Kind: config.Profile, Profile: p})
+	})
+}
+
+// FuzzResults does the same for a profiler's results in JSON.
+func FuzzResults(f *testing.F) {
+	f.Add([]byte(rawText))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := parseJSON("f", data)
+		if err != nil {
+			checkSentence(t, err)
+			return
+		}
+		top, err := d.object(d.root, wholeFile, nil)
+		if err != nil {
+			checkSentence(t, err)
+			return
+		}
+		var m measurements
+		for _, read := range []func(raw) error{m.readPrefill, m.readDecode} {
+			if err := read(rawJSON{d, top}); err != nil {
+				checkSentence(t, err)
+				return
 			}
 		}
+		p, err := m.fit()
+		if err != nil {
+			checkSentence(t, err)
+			return
+		}
+		checkTimed(t, config.Timing{Kind: config.Profile, Profile: p})
 	})
 }

@@ -26,74 +26,44 @@ import (
 	"github.com/dryserve/dryserve/host/native/npz"
 )
 
-// accepted ends sentences about files that are nothing we know.
-const accepted = "a .npz profile, a profiler's results directory or a grid in JSON is accepted"
+// accepted ends sentences about files that are no profile.
+const accepted = "a .npz profile or a profiler's results directory is accepted"
 
-// Source is what was loaded.
-type Source struct {
-	Timing config.Timing // of kind Profile or Grid, with its table
-	Grid   *Grid         // what else a grid says; nil for profiles
-}
-
-// Load loads a profile, a profiler's results or a grid, told apart by what
+// LoadProfile loads a profile or a profiler's results, told apart by what
 // stands at path and not by its name.
-func Load(path string) (Source, error) {
+func LoadProfile(path string) (*config.ProfileTable, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Source{}, fmt.Errorf("%s: no such file or directory; %s", path, accepted)
+		return nil, fmt.Errorf("%s: no such file or directory; %s", path, accepted)
 	case err != nil:
-		return Source{}, fmt.Errorf("%s: cannot be opened: %w", path, cliutil.Reason(err))
+		return nil, fmt.Errorf("%s: cannot be opened: %w", path, cliutil.Reason(err))
 	case info.IsDir():
-		p, err := LoadResults(path)
-		return ofProfile(p, err)
+		return LoadResults(path)
 	case !info.Mode().IsRegular():
-		return Source{}, fmt.Errorf("%s: is no regular file; %s", path, accepted)
+		return nil, fmt.Errorf("%s: is no regular file; %s", path, accepted)
 	}
 	head, err := readHead(path)
 	if err != nil {
-		return Source{}, err
+		return nil, err
 	}
-	switch kind(head) {
-	case archiveFile:
-		p, err := LoadNPZ(path)
-		return ofProfile(p, err)
-	case jsonFile:
-		g, err := LoadGrid(path)
-		return ofGrid(g, err)
+	if !isArchive(head) {
+		return nil, noProfile(path, head)
 	}
-	return Source{}, unknown(path, head)
+	return LoadNPZ(path)
 }
 
-// Parse is Load for a file in memory, which name names in sentences.
-func Parse(name string, data []byte) (Source, error) {
-	switch kind(data) {
-	case archiveFile:
-		a, err := npz.Parse(name, data)
-		if err != nil {
-			return Source{}, err
-		}
-		p, err := readProfile(a)
-		return ofProfile(p, err)
-	case jsonFile:
-		g, err := ParseGrid(name, data)
-		return ofGrid(g, err)
+// ParseProfile is LoadProfile for an archive in memory, which name names in
+// sentences.
+func ParseProfile(name string, data []byte) (*config.ProfileTable, error) {
+	if !isArchive(data) {
+		return nil, noProfile(name, data)
 	}
-	return Source{}, unknown(name, data)
-}
-
-func ofProfile(p *config.ProfileTable, err error) (Source, error) {
+	a, err := npz.Parse(name, data)
 	if err != nil {
-		return Source{}, err
+		return nil, err
 	}
-	return Source{Timing: config.Timing{Kind: config.Profile, Profile: p}}, nil
-}
-
-func ofGrid(g *Grid, err error) (Source, error) {
-	if err != nil {
-		return Source{}, err
-	}
-	return Source{Timing: config.Timing{Kind: config.Grid, Grid: g.Table}, Grid: g}, nil
+	return readProfile(a)
 }
 
 // readHead reads the start of a file.
@@ -111,28 +81,21 @@ func readHead(path string) ([]byte, error) {
 	return head[:n], nil
 }
 
-type fileKind int
+// isArchive tells a ZIP archive by its start.
+func isArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK")) }
 
-const (
-	otherFile fileKind = iota
-	archiveFile
-	jsonFile
-)
-
-// kind tells a file by its start.
-func kind(head []byte) fileKind {
-	if bytes.HasPrefix(head, []byte("PK")) {
-		return archiveFile
-	}
-	if text := bytes.TrimLeft(head, " \t\r\n"); len(text) > 0 && text[0] == '{' {
-		return jsonFile
-	}
-	return otherFile
+// isObject tells a JSON object by its start.
+func isObject(head []byte) bool {
+	text := bytes.TrimLeft(head, " \t\r\n")
+	return len(text) > 0 && text[0] == '{'
 }
 
-func unknown(name string, head []byte) error {
-	if len(head) == 0 {
+func noProfile(name string, head []byte) error {
+	switch {
+	case len(head) == 0:
 		return fmt.Errorf("%s: is empty; %s", name, accepted)
+	case isObject(head):
+		return fmt.Errorf("%s: is a JSON object, as grids are; %s", name, accepted)
 	}
 	return fmt.Errorf("%s: starts with %s; %s", name, cliutil.Quote(string(head[:min(len(head), 16)])), accepted)
 }

@@ -68,7 +68,7 @@ func with(base []entry, edits ...entry) []entry {
 	return out
 }
 
-func archive(t *testing.T, entries []entry) []byte {
+func archive(t testing.TB, entries []entry) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -93,20 +93,17 @@ func TestLoadNPZ(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "no-suffix")
 	more := with(e18(), entry{"gpu_type", "<U4", "(1,)", make([]byte, 16)}, integers("tp", 2), entry{"notes", "|O", "(1,)", []byte("pickle")})
 	write(t, path, archive(t, more))
-	s, err := Load(path)
+	p, err := LoadProfile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Timing.Kind != config.Profile || s.Grid != nil {
-		t.Fatalf("%+v", s)
-	}
-	again, err := Parse("memory", archive(t, more))
+	again, err := ParseProfile("memory", archive(t, more))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, timed := range []config.Timing{s.Timing, again.Timing} {
+	for _, table := range []*config.ProfileTable{p, again} {
 		e := config.Defaults(config.VLLM)
-		e.Timing = timed
+		e.Timing = config.Timing{Kind: config.Profile, Profile: table}
 		m := timing.New(e)
 		if got := []float64{m.Prefill(1, 10, 0), m.Prefill(1, 2, 0), m.Decode(1, 11), m.Decode(2, 19)}; !slices.Equal(got, []float64{18, 8, 4.15625, 6.90625}) {
 			t.Errorf("E18 is %v", got)
@@ -162,12 +159,11 @@ func TestLoadResults(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		fill(dir)
-		s, err := Load(dir)
+		p, err := LoadProfile(dir)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		p := s.Timing.Profile
 		if want == nil {
 			want = p
 		}
@@ -190,8 +186,9 @@ func TestBadProfiles(t *testing.T) {
 		data []byte
 		want string // after the path
 	}{
-		{"empty", nil, ": is empty; a .npz profile, a profiler's results directory or a grid in JSON is accepted"},
-		{"a table of text", []byte("isl,ttft\n1,2\n"), `: starts with "isl,ttft\n1,2\n"; a .npz profile, a profiler's results directory or a grid in JSON is accepted`},
+		{"empty", nil, ": is empty; a .npz profile or a profiler's results directory is accepted"},
+		{"a table of text", []byte("isl,ttft\n1,2\n"), `: starts with "isl,ttft\n1,2\n"; a .npz profile or a profiler's results directory is accepted`},
+		{"a grid", []byte(gridText), `: is a JSON object, as grids are; a .npz profile or a profiler's results directory is accepted`},
 		{"truncated", npy()[:300], ": is a damaged or truncated ZIP archive; a whole .npz file is accepted"},
 		{"no isl", npy(drop(prefillISL)), ": has no array prefill_isl; found prefill_ttft_ms, decode_active_kv_tokens, decode_context_length, decode_itl"},
 		{"no ttft", npy(drop(prefillTTFT)), ": has no array prefill_ttft_ms; found prefill_isl, decode_active_kv_tokens, decode_context_length, decode_itl"},
@@ -219,10 +216,10 @@ func TestBadProfiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.npz")
 	for _, c := range cases {
 		write(t, path, c.data)
-		if _, err := Load(path); err == nil || err.Error() != path+c.want {
+		if _, err := LoadProfile(path); err == nil || err.Error() != path+c.want {
 			t.Errorf("%s: %v\nwant %s", c.name, err, path+c.want)
 		}
-		if _, err := Parse(path, c.data); err == nil || err.Error() != path+c.want {
+		if _, err := ParseProfile(path, c.data); err == nil || err.Error() != path+c.want {
 			t.Errorf("%s in memory: %v", c.name, err)
 		}
 	}
@@ -262,7 +259,7 @@ func TestBadResults(t *testing.T) {
 		write(t, filepath.Join(dir, prefillNPZ), archive(t, with(rawEntries(), c.edit)))
 		write(t, filepath.Join(dir, decodeNPZ), archive(t, with(rawEntries(), c.edit)))
 		file := map[string]string{"prefill": prefillNPZ, "decode": decodeNPZ}[c.array]
-		if _, err := Load(dir); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, file)+": "+want[0]) {
+		if _, err := LoadProfile(dir); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, file)+": "+want[0]) {
 			t.Errorf("%s: %v\nwant %s", c.name, err, want[0])
 		}
 		if c.text == "" {
@@ -273,7 +270,7 @@ func TestBadResults(t *testing.T) {
 		write(t, filepath.Join(dir, prefillJSON), []byte(text))
 		write(t, filepath.Join(dir, decodeJSON), []byte(text))
 		file = map[string]string{"prefill": prefillJSON, "decode": decodeJSON}[c.array]
-		if _, err := Load(dir); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, file)+": "+want[len(want)-1]) {
+		if _, err := LoadProfile(dir); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, file)+": "+want[len(want)-1]) {
 			t.Errorf("%s in JSON: %v\nwant %s", c.name, err, want[len(want)-1])
 		}
 	}
@@ -284,12 +281,12 @@ func TestBadPlaces(t *testing.T) {
 	partial := filepath.Join(dir, "partial")
 	write(t, filepath.Join(partial, prefillNPZ), archive(t, rawEntries()))
 	for path, want := range map[string]string{
-		filepath.Join(dir, "absent"): ": no such file or directory; a .npz profile, a profiler's results directory or a grid in JSON is accepted",
+		filepath.Join(dir, "absent"): ": no such file or directory; a .npz profile or a profiler's results directory is accepted",
 		dir:                          ": has no prefill results; a directory with selected_prefill_interpolation/raw_data.npz or prefill_raw_data.json is accepted",
 		partial:                      ": has no decode results; a directory with selected_decode_interpolation/raw_data.npz or decode_raw_data.json is accepted",
-		os.DevNull:                   ": is no regular file; a .npz profile, a profiler's results directory or a grid in JSON is accepted",
+		os.DevNull:                   ": is no regular file; a .npz profile or a profiler's results directory is accepted",
 	} {
-		if _, err := Load(path); err == nil || err.Error() != path+want {
+		if _, err := LoadProfile(path); err == nil || err.Error() != path+want {
 			t.Errorf("%v\nwant %s", err, path+want)
 		}
 	}
