@@ -12,13 +12,19 @@ import (
 
 // configure turns the command line into a run, engine arguments first, as the
 // reference does. Its errors are one sentence each.
-func (o *options) configure() (config.Replay, error) {
-	r := config.DefaultReplay(config.VLLM)
+func (o *options) configure() (config.Replay, engineargs.Args, error) {
 	args, err := o.engine()
 	if err != nil {
-		return r, err
+		return config.Replay{}, args, err
 	}
-	r.Engine = args.Engine
+	r, err := o.run(args.Engine)
+	return r, args, err
+}
+
+// run is the run around an engine.
+func (o *options) run(e config.Engine) (config.Replay, error) {
+	r := config.DefaultReplay(config.VLLM)
+	r.Engine = e
 	r.NumWorkers, r.TraceBlockSize, r.ArrivalSpeedup = o.numWorkers, o.traceBlockSize, o.arrivalSpeedup
 	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl")
 	if o.given("replay-concurrency") {
@@ -59,10 +65,13 @@ func (o *options) configure() (config.Replay, error) {
 func (o *options) engine() (engineargs.Args, error) {
 	var beside engineargs.Options
 	for _, file := range []struct{ flag, provider, path string }{
-		{"planner-profile-data", engineargs.ProfileProvider, o.profileData},
+		{"planner-profile-data", engineargs.ProfileProvider, o.profileData}, {"perf-grid", engineargs.GridProvider, o.perfGrid},
 	} {
 		if !o.given(file.flag) {
 			continue
+		}
+		if beside.TimingFlag != "" {
+			return engineargs.Args{}, fmt.Errorf("--%s says how long passes take, and so does %s; one is accepted", file.flag, beside.TimingFlag)
 		}
 		if file.path == "" {
 			return engineargs.Args{}, fmt.Errorf("--%s is empty; a path is accepted", file.flag)

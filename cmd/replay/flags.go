@@ -28,6 +28,7 @@ type options struct {
 	replayMode string
 
 	profileData string
+	perfGrid    string
 
 	slaTTFTMs float64
 	slaITLMs  float64
@@ -80,6 +81,8 @@ func flagGroups(o *options) []group {
 
 	durations := newFlagSet()
 	durations.StringVar(&o.profileData, "planner-profile-data", "", "a profile: the `path` of a NumPy archive (.npz) or of a directory with a profiler's results")
+
+	durations.StringVar(&o.perfGrid, "perf-grid", "", "a grid: the path of a JSON `file` with predicted durations and the KV capacity of one model on one GPU (docs/timing.md)")
 
 	goals := newFlagSet()
 	real(goals, &o.slaTTFTMs, "sla-ttft-ms", -1, "count requests whose time to first token is at most `ms` (default: no bound)")

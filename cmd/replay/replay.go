@@ -23,7 +23,7 @@ import (
 // work, so that a path that cannot be written is known at once, and appear
 // only when everything has succeeded.
 func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Writer) error {
-	cfg, err := o.configure()
+	cfg, engine, err := o.configure()
 	if err != nil {
 		return err
 	}
@@ -47,6 +47,7 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 		return err
 	}
 	r := &report.Report{Summary: sim.Summary(), WallMs: wallMs}
+	warnEngine(engine, stderr)
 	warn(o, load, sim.Unservable(), r.RejectedRequests, stderr)
 	if err := files.write(r, sim, load, cfg); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/engineargs"
 )
 
 // maxNamed bounds how many requests a warning names.
@@ -30,6 +31,13 @@ func warn(o *options, load *workload.Workload, unservable []int32, rejected int6
 	}
 	if n := len(unservable); n > 0 {
 		say(stderr, "warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable))
+	}
+}
+
+// warnEngine tells of engine arguments that fit together badly.
+func warnEngine(a engineargs.Args, stderr io.Writer) {
+	if g := a.Grid; g != nil && g.Backend != "" && g.Backend != a.Backend() {
+		say(stderr, "warning: the durations in %s are those of backend %s, the simulated engine is %s", a.Timing.Path, g.Backend, a.Backend())
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/profile"
 )
 
 // Flag is the command-line flag whose argument Load takes; it names inline
@@ -56,7 +57,8 @@ type OptString struct {
 // Source of fields and defaults: reference behaviour notes, engine §2.
 type Args struct {
 	Engine config.Engine
-	Timing TimingFile // what Engine.Timing was loaded from
+	Timing TimingFile    // what Engine.Timing was loaded from
+	Grid   *profile.Grid // what else a grid says; nil without one
 
 	PrefillScheduleInterval uint64 // acts only with dp_size above 1
 	PrefillDecodeInterval   uint64 // SGLang only
@@ -77,6 +79,9 @@ type Args struct {
 
 	Dynamo Dynamo
 }
+
+// Backend is the name of the engine's backend.
+func (a Args) Backend() string { return backendWords[a.Engine.Backend] }
 
 // SGLang holds the scheduler settings that only backend sglang reads.
 type SGLang struct {
@@ -147,8 +152,10 @@ func defaults(b config.Backend) Args {
 
 // Options say what stands beside the arguments.
 type Options struct {
-	// LoadProfile loads a profile of pass durations; nil: profile.LoadProfile.
+	// LoadProfile and LoadGrid load a file of pass durations; nil: the
+	// functions of that name in package profile.
 	LoadProfile func(path string) (*config.ProfileTable, error)
+	LoadGrid    func(path string) (*profile.Grid, error)
 	// Timing is a file of pass durations that a flag of its own names;
 	// TimingFlag is that flag, for sentences.
 	Timing     TimingFile

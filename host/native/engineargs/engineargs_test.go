@@ -264,6 +264,7 @@ func FuzzEngineArgs(f *testing.F) {
 	}
 	f.Add([]byte(`{"block_size": 16, "engine_type": "vllm", "sglang": {"page_size": 4}, "is_prefill": false}`))
 	f.Add([]byte(external("dynamo_profile", "p")))
+	f.Add([]byte(external("grid", "g")))
 	f.Add([]byte(`{"planner_profile_data": "p", "block_size": 16}`))
 	o := files()
 	f.Fuzz(func(t *testing.T, in []byte) {

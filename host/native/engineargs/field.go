@@ -287,7 +287,7 @@ var (
 	roleWords       = []string{config.Aggregated: "aggregated", config.Prefill: "prefill", config.Decode: "decode"}
 	preemptionWords = []string{config.LIFO: "lifo", config.FIFO: "fifo"}
 	timingWords     = []string{config.Polynomial: "polynomial", config.Fixed: "fixed"}
-	providerWords   = []string{ProfileProvider}
+	providerWords   = []string{ProfileProvider, GridProvider}
 	transferWords   = []string{"full_prompt", "destination_missing"}
 	policyWords     = []string{"fifo", "lpm"}
 	queueWords      = []string{"fcfs", "lcfs", "wspt"}

@@ -15,6 +15,8 @@ const (
 	// ProfileProvider is the reference's: a NumPy archive, and here also a
 	// directory with a profiler's results.
 	ProfileProvider = "dynamo_profile"
+	// GridProvider is our own: a grid in JSON.
+	GridProvider = "grid"
 )
 
 // TimingFile names where pass durations are read from; without a provider
@@ -148,6 +150,9 @@ func (d *decoder) loadTiming() error {
 	if d.args.Timing.Provider == "" {
 		return nil
 	}
+	if d.args.Timing.Provider == GridProvider {
+		return d.loadGrid()
+	}
 	load := d.options.LoadProfile
 	if load == nil {
 		load = profile.LoadProfile
@@ -157,6 +162,36 @@ func (d *decoder) loadTiming() error {
 		return d.timingError(err)
 	}
 	d.args.Engine.Timing = config.Timing{Kind: config.Profile, Profile: table}
+	return nil
+}
+
+// loadGrid reads a grid. What it says of the engine fills in what the
+// arguments do not: the KV capacity, and the GPUs of a rank.
+func (d *decoder) loadGrid() error {
+	load := d.options.LoadGrid
+	if load == nil {
+		load = profile.LoadGrid
+	}
+	g, err := load(d.args.Timing.Path)
+	if err != nil {
+		return d.timingError(err)
+	}
+	e := &d.args.Engine
+	d.args.Grid, e.Timing = g, config.Timing{Kind: config.Grid, Grid: g.Table}
+	if g.NumGPUBlocks > 0 && !d.args.NumGPUBlocksExplicit {
+		if e.NumGPUBlocks = g.Blocks(e.BlockSize); e.NumGPUBlocks == 0 {
+			return d.timingError(fmt.Errorf("%s: num_gpu_blocks is %d blocks of %d tokens, less than one block of %d; a smaller block_size or a num_gpu_blocks of the engine's own is accepted",
+				d.args.Timing.Path, g.NumGPUBlocks, g.BlockSize, e.BlockSize))
+		}
+	}
+	tp, said := d.at["tensor_parallel_size"]
+	switch {
+	case g.TP == 0:
+	case !said:
+		e.TensorParallelSize = g.TP
+	case e.TensorParallelSize != g.TP:
+		return d.errorf(tp, "%s is %s, but %s is for %d; %d is accepted", tp.path, tp.found(), d.args.Timing.Path, g.TP, g.TP)
+	}
 	return nil
 }
 

@@ -130,14 +130,17 @@ func (d document) capacity(top members, g *Grid) error {
 		return err
 	}
 	if n, ok := top.given("block_size"); ok {
-		g.BlockSize, err = d.count(n, "block_size", config.MaxBlockSize)
-		return err
-	}
-	backend := slices.Index(backendNames(), g.Backend)
-	if backend < 0 {
+		if g.BlockSize, err = d.count(n, "block_size", config.MaxBlockSize); err != nil {
+			return err
+		}
+	} else if backend := slices.Index(backendNames(), g.Backend); backend >= 0 {
+		g.BlockSize = config.DefaultBlockSize(config.Backend(backend))
+	} else {
 		return d.errorf("num_gpu_blocks", "is %d blocks of unknown size; block_size or backend is accepted beside it", g.NumGPUBlocks)
 	}
-	g.BlockSize = config.DefaultBlockSize(config.Backend(backend))
+	if tokens := int64(g.NumGPUBlocks) * int64(g.BlockSize); tokens > config.MaxTotalSlots {
+		return d.errorf("num_gpu_blocks", "is %d blocks of %d tokens; at most %d tokens are accepted", g.NumGPUBlocks, g.BlockSize, int64(config.MaxTotalSlots))
+	}
 	return nil
 }
 

@@ -95,6 +95,7 @@ func TestBadGrids(t *testing.T) {
 		{"part of a block", `4715`, `4715.5`, `num_gpu_blocks is 4715.5; a whole number from 1 to 2147483647 is accepted`},
 		{"blocks of no size", `"backend": "vllm", `, ``, `num_gpu_blocks is 4715 blocks of unknown size; block_size or backend is accepted beside it`},
 		{"block size", `4715`, `4715, "block_size": "16"`, `block_size is "16"; a whole number from 1 to 2147483647 is accepted`},
+		{"tokens", `4715`, `2147483647, "block_size": 2147483647`, `num_gpu_blocks is 2147483647 blocks of 2147483647 tokens; at most 9007199254740991 tokens are accepted`},
 		{"a plane that is a list", `{"batch": [1, 8], "context": [1, 64, 128], "ms": [[1, 2, 3], [4, 5, 6.5]]}`, `[]`, `decode is an array; an object is accepted`},
 		{"an axis that is a number", `[1, 64, 128]`, `128`, `decode.context is 128; an array of numbers is accepted`},
 		{"a text in an axis", `[1, 64, 128]`, `[1, "64", 128]`, `decode.context[1] is "64"; a number is accepted`},
