@@ -73,11 +73,11 @@ func readTrace(o *options, cfg config.Replay, m *meter) (*workload.Workload, err
 func simulate(o *options, cfg config.Replay, load *workload.Workload, m *meter) (sim *replay.Sim, wallMs float64, err error) {
 	start := time.Now()
 	sim = replay.New(cfg, load, replay.Options{Plain: o.engineImpl == "plain"})
-	var progress func(done, total int64)
+	var beside drive.Options
 	if m.on {
-		progress = func(done, total int64) { m.update("Simulating", done, total) }
+		beside.Progress = func(done, total int64) { m.update("Simulating", done, total) }
 	}
-	status, err := drive.Run(context.Background(), sim, progress)
+	status, err := drive.Run(context.Background(), sim, beside)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -7,9 +7,8 @@ import (
 
 // emit ends the pass's work for every running request whose tokens are all
 // computed: it gets its next token, or completes without one if it wants none.
-// It fills the pass's outputs and returns the decoding time in ms
-// (engine notes §4.5).
-func (e *Engine) emit() (decodeMs float64) {
+// It fills the pass's outputs and says what is decoded (engine notes §4.5).
+func (e *Engine) emit() {
 	p := &e.pass
 	p.ready = p.ready[:0]
 	for _, h := range e.running {
@@ -29,7 +28,7 @@ func (e *Engine) emit() (decodeMs float64) {
 		e.running = e.stillRunning(e.running)
 		e.reserveBursts()
 	}
-	decodeMs = e.decodeMs()
+	p.work.Decodes, p.work.SumLen = e.decoding()
 	for _, h := range p.ready {
 		if e.cfg.MTP.Drafts > 0 {
 			e.emitBurst(h)
@@ -47,7 +46,6 @@ func (e *Engine) emit() (decodeMs float64) {
 		p.outputs = append(p.outputs, Output{Req: h, Tag: e.requests.slab[h].tag, Completed: true, Rejected: true})
 	}
 	e.running = e.stillRunning(e.running)
-	return decodeMs
 }
 
 // stillRunning keeps the requests of a list that run.
@@ -61,16 +59,15 @@ func (e *Engine) stillRunning(list []Handle) []Handle {
 	return kept
 }
 
-// decodeMs is the time of decoding the ready requests. On an aggregated worker
-// without speculation the first token of a request whose prompt was computed
-// in this pass comes out of that computation and is not decoding. A prefill
-// worker charges nothing.
-func (e *Engine) decodeMs() float64 {
+// decoding counts the ready requests that are charged for decoding, and their
+// tokens. On an aggregated worker without speculation the first token of a
+// request whose prompt was computed in this pass comes out of that computation
+// and is not decoding. A prefill worker charges nothing.
+func (e *Engine) decoding() (decodes, sumLen int) {
 	if e.cfg.Role == config.Prefill {
-		return 0
+		return 0, 0
 	}
 	free := e.cfg.Role == config.Aggregated && e.cfg.MTP.Drafts == 0
-	decodes, sumLen := 0, 0
 	for _, h := range e.pass.ready {
 		r := &e.requests.slab[h]
 		if free && r.generated == 0 && r.prompt > 0 {
@@ -79,7 +76,7 @@ func (e *Engine) decodeMs() float64 {
 		decodes++
 		sumLen += r.len()
 	}
-	return e.timing.Decode(decodes, sumLen)
+	return decodes, sumLen
 }
 
 // emitToken appends the request's next token; the last one completes it. The

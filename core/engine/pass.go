@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dryserve/dryserve/core/kv"
+	"github.com/dryserve/dryserve/core/timing"
 )
 
 // pass is the state of the pass that is being made or in flight, and the
@@ -16,6 +17,8 @@ type pass struct {
 	deferred    bool // prompts are not computed in this pass
 	preempted   bool // somebody was, in this pass
 	preemptions int  // since the start
+
+	work timing.Pass // what is computed, as the timing model sees it
 
 	hits     []kv.Block // of the request being scheduled
 	ready    []Handle   // running requests that get a token
@@ -32,6 +35,10 @@ type pass struct {
 // false, and nothing happens, if the engine is not Ready. Out then holds what
 // is seen at the start of the pass. Complete must follow
 // (engine notes §3, §4.2).
+//
+// If an outside provider has to say how long the pass takes, endMs is
+// timing.Unknown. All but the end is done then; EndMs tells it once what Ask
+// asks has been answered.
 func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
 	if !e.Ready() {
 		return 0, false
@@ -48,16 +55,24 @@ func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
 		e.capacityBound = e.waiting.len() > 0
 	}
 
-	prefillMs := e.timing.Prefill(p.batch.prompts, p.batch.isl, p.batch.prefix)
-	decodeStartMs := nowMs + prefillMs
+	p.work = timing.Pass{StartMs: nowMs, Prompts: p.batch.prompts, ISL: p.batch.isl, Prefix: p.batch.prefix}
 	if e.host.on {
 		e.scheduleStores()
-		decodeStartMs = e.host.computeMs + prefillMs
+		p.work.StartMs = e.host.computeMs
 	}
-	decodeMs := e.emit()
+	e.emit()
 	e.describe()
-	return decodeStartMs + decodeMs, true
+	return e.EndMs(), true
 }
+
+// EndMs is when the pass begun last ends, or timing.Unknown.
+func (e *Engine) EndMs() float64 { return e.timing.End(e.pass.work) }
+
+// Ask is what has to be known before EndMs can tell, if there is anything.
+func (e *Engine) Ask() (timing.Query, bool) { return e.timing.Ask(e.pass.work) }
+
+// ShareAnswers lets the engine find an outside provider's answers in c.
+func (e *Engine) ShareAnswers(c *timing.Cache) { e.timing.Share(c) }
 
 // Rest takes part in a pass of other ranks without running one: the rank
 // computes nothing until Complete, and what commands say of KV events comes

@@ -23,6 +23,7 @@ package group
 import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/timing"
 )
 
 // Group is a worker of one or more ranks.
@@ -71,21 +72,58 @@ func (g *Group) Ready() bool {
 	return false
 }
 
-// Begin runs one pass at nowMs and returns when it ends, which is when its
-// slowest rank does; ok is false, and nothing happens, if the group is not
-// Ready. What is seen at the start of the pass stands in each rank's Out.
+// Begin runs one pass at nowMs, 0 or later, and returns when it ends, which is
+// when its slowest rank does; ok is false, and nothing happens, if the group is
+// not Ready. What is seen at the start of the pass stands in each rank's Out.
 // Complete must follow.
+//
+// If an outside provider has to say how long the pass takes, endMs is
+// timing.Unknown. All but the end is done then; EndMs tells it once what Ask
+// asks has been answered.
 func (g *Group) Begin(nowMs float64) (endMs float64, ok bool) {
 	if g.inFlight || !g.Ready() {
 		return 0, false
 	}
 	g.inFlight = true
-	endMs = nowMs
 	for i := range g.ranks {
 		g.ends[i] = g.ranks[i].begin(nowMs, g.waveStep)
-		endMs = max(endMs, g.ends[i])
 	}
-	return endMs, true
+	return g.EndMs(), true
+}
+
+// EndMs is when the pass begun last ends, or timing.Unknown.
+func (g *Group) EndMs() float64 {
+	endMs := 0.0 // no time is before it
+	for i, ms := range g.ends {
+		if ms == timing.Unknown {
+			if ms = g.ranks[i].endMs(); ms == timing.Unknown {
+				return timing.Unknown
+			}
+			g.ends[i] = ms
+		}
+		endMs = max(endMs, ms)
+	}
+	return endMs
+}
+
+// Ask is what has to be known before EndMs can tell, if there is anything: of
+// the first rank that cannot tell.
+func (g *Group) Ask() (timing.Query, bool) {
+	for i, ms := range g.ends {
+		if ms == timing.Unknown {
+			if q, ask := g.ranks[i].ask(); ask {
+				return q, true
+			}
+		}
+	}
+	return timing.Query{}, false
+}
+
+// ShareAnswers lets all ranks find an outside provider's answers in c.
+func (g *Group) ShareAnswers(c *timing.Cache) {
+	for i := range g.ranks {
+		g.ranks[i].shareAnswers(c)
+	}
 }
 
 // Complete ends the pass in flight at endMs, the time Begin returned. Every

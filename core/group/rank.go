@@ -4,6 +4,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/sglang"
+	"github.com/dryserve/dryserve/core/timing"
 )
 
 // rank is one scheduler of the group. It is the seam between schedulers: what
@@ -46,6 +47,28 @@ func (r *rank) begin(nowMs float64, waveStep int) (endMs float64) {
 	}
 	r.engine.Rest(nowMs)
 	return nowMs
+}
+
+func (r *rank) endMs() float64 {
+	if r.sglang != nil {
+		return r.sglang.EndMs()
+	}
+	return r.engine.EndMs()
+}
+
+func (r *rank) ask() (timing.Query, bool) {
+	if r.sglang != nil {
+		return r.sglang.Ask()
+	}
+	return r.engine.Ask()
+}
+
+func (r *rank) shareAnswers(c *timing.Cache) {
+	if r.sglang != nil {
+		r.sglang.ShareAnswers(c)
+		return
+	}
+	r.engine.ShareAnswers(c)
 }
 
 func (r *rank) complete(endMs float64) {

@@ -7,6 +7,7 @@ import (
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/group"
 	"github.com/dryserve/dryserve/core/stretch"
+	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
@@ -26,6 +27,7 @@ type plain struct {
 	notes      [][]note // by rank, then by handle
 	ended      []int32  // handle*ranks + rank
 	inFlight   int
+	nowMs      float64 // start of the pass begun last
 	effect     bool
 	stuck      bool  // a decode step found no room, which alone is no effect
 	retries    int   // passes in a row repeated for moved estimates
@@ -149,15 +151,28 @@ func (p *plain) Begin(nowMs float64) float64 {
 	if !ok {
 		return nowMs
 	}
+	p.nowMs = nowMs
+	return p.complete(endMs)
+}
+
+func (p *plain) Resume() float64              { return p.complete(p.g.EndMs()) }
+func (p *plain) Ask() (timing.Query, bool)    { return p.g.Ask() }
+func (p *plain) ShareAnswers(c *timing.Cache) { p.g.ShareAnswers(c) }
+
+// complete ends the group's pass ahead of its time, once that is known.
+func (p *plain) complete(endMs float64) float64 {
+	if endMs == timing.Unknown {
+		return endMs
+	}
 	p.passes++
 	p.g.Complete(endMs)
 	for rank := range p.notes {
 		out := p.g.Out(rank)
 		p.stuck = p.stuck || out.Stuck
 		p.effect = p.effect || out.Effect && (!out.Stuck || len(out.Outputs) > 0 || len(out.Pressure) > 0)
-		p.take(rank, out, nowMs, endMs)
+		p.take(rank, out, p.nowMs, endMs)
 	}
-	if p.effect || endMs > nowMs {
+	if p.effect || endMs > p.nowMs {
 		p.retries = 0
 	}
 	return endMs

@@ -16,10 +16,13 @@ import (
 type Status uint8
 
 // Running: the budget is used up. Idle: what happens next depends on sessions
-// not fed yet (see Feed). Done: nothing is left to happen. Stuck: see Sim.Fault.
+// not fed yet (see Feed). NeedTiming: an outside provider has to be asked how
+// long something takes (see Query). Done: nothing is left to happen. Stuck: see
+// Sim.Fault.
 const (
 	Running Status = iota
 	Idle
+	NeedTiming
 	Done
 	Stuck
 )
@@ -46,6 +49,9 @@ type worker interface {
 	Push(turn int32)
 	Ready() bool
 	Begin(nowMs float64) float64
+	Resume() float64
+	Ask() (timing.Query, bool)
+	ShareAnswers(c *timing.Cache)
 	Glide(endMs, untilMs float64, most int) (float64, int)
 	Effect() bool
 	Idle() stretch.Verdict
@@ -78,7 +84,8 @@ type Sim struct {
 	windows  *windows  // nil: one event after the other
 	caches   []divider // of fast engines
 	ledger   ledger
-	numbers  *numbers // plain engines: hash ids as tokens
+	numbers  *numbers      // plain engines: hash ids as tokens
+	answers  *timing.Cache // of an outside provider of durations
 
 	capMs   float64 // no timestamp after it is entered
 	busy    heap    // passes under way
@@ -87,6 +94,7 @@ type Sim struct {
 	isDue   []bool
 	driven  int // of due: those driven already, while driving
 	driving bool
+	asking  int32 // worker whose pass waits for its duration; -1: none
 	begun   int64 // passes begun by drive
 	dead    bool  // a worker cannot go on, and the run ends with it
 	rr      int
@@ -100,7 +108,7 @@ func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
 }
 
 func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) *Sim {
-	s := &Sim{cfg: cfg, load: w, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers), flying: make([]bool, cfg.NumWorkers)}
+	s := &Sim{cfg: cfg, load: w, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers), flying: make([]bool, cfg.NumWorkers), asking: -1}
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
@@ -128,6 +136,13 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	}
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
+	if cfg.Engine.Timing.Kind == config.External {
+		s.answers = timing.NewCache()
+		for _, w := range s.workers {
+			w.ShareAnswers(s.answers)
+		}
+		return s // without windows: their workers run on beside each other
+	}
 	model := timing.New(cfg.Engine)
 	if len(fast) > 0 && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() {
 		s.windows = newWindows(fast, model)
@@ -164,6 +179,9 @@ func (s *Sim) Step(budget int) Status {
 			s.status = Stuck
 			return Stuck
 		}
+		if s.unanswered() {
+			return NeedTiming
+		}
 		if s.arrivals.owed > 0 {
 			return Idle
 		}
@@ -191,6 +209,9 @@ func (s *Sim) Step(budget int) Status {
 		}
 		s.books.tick(t)
 		budget -= s.settle()
+	}
+	if s.unanswered() {
+		return NeedTiming
 	}
 	return Running
 }
@@ -269,15 +290,17 @@ const spins = 1 << 10
 
 // drive runs an idle worker's passes at the current timestamp: those that take
 // no time, until one takes time or has no effect. False: there may be more, or
-// the run is dead.
+// the run is dead, or a duration has to be asked for.
 func (s *Sim) drive(id int32) bool {
 	w := s.workers[id]
-	for n := 0; w.Ready(); n++ {
+	for n := 0; s.asking == id || w.Ready(); n++ {
 		if n == spins {
 			return false
 		}
-		s.begun++
-		endMs := w.Begin(s.books.nowMs)
+		endMs, ok := s.begin(w, id)
+		if !ok {
+			return false
+		}
 		if endMs > s.books.nowMs {
 			s.busy.push(event{atMs: endMs, id: id})
 			s.flying[id] = true

@@ -6,6 +6,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/sglang"
+	"github.com/dryserve/dryserve/core/timing"
 )
 
 // round is some work for a warm engine: requests that are submitted together and run to
@@ -20,6 +21,7 @@ type round struct {
 	out     int
 	changed uint32 // makes each prompt's second half new
 	cancel  bool
+	answers *timing.Cache
 	sum     struct{ prefills, decodes, events, tokenIDs, rejected, retractions int }
 }
 
@@ -40,6 +42,11 @@ func (r *round) run() {
 	}
 	for r.e.Ready() {
 		end, _ := r.e.Begin(r.now)
+		for end == timing.Unknown {
+			q, _ := r.e.Ask()
+			r.answers.Store(q, 3)
+			end = r.e.EndMs()
+		}
 		r.e.Complete(end)
 		r.now = end
 		o := r.e.Out()
@@ -84,11 +91,13 @@ func TestSteppingAllocatesNothing(t *testing.T) {
 		{name: "bursts", cfg: small(400, drafts), prompt: 90, count: 8, out: 30},
 		{name: "bursts and retraction", cfg: small(60, drafts, eager), prompt: 20, count: 8, out: 60, retracts: true},
 		{name: "cancellation", cfg: small(100), prompt: 60, count: 10, out: 10, cancel: true},
+		{name: "a provider with answers", cfg: small(250, func(c *config.Engine) { c.Timing = config.Timing{Kind: config.External} }), prompt: 90, count: 8, out: 30},
 		{name: "rejection", cfg: small(20, func(c *config.Engine) { c.MaxModelLen = 90 }), prompt: 90, count: 10, out: 10, rejects: true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := &round{t: t, e: sglang.New(c.cfg, 0), prompt: make([]uint32, c.prompt), count: c.count, out: c.out, cancel: c.cancel}
+			r := &round{t: t, e: sglang.New(c.cfg, 0), prompt: make([]uint32, c.prompt), count: c.count, out: c.out, cancel: c.cancel, answers: timing.NewCache()}
+			r.e.ShareAnswers(r.answers)
 			for range 30 {
 				r.run()
 			}

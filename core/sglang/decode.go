@@ -7,9 +7,9 @@ import (
 	"github.com/dryserve/dryserve/core/seq"
 )
 
-// decode is a step of the running requests: each gets its next tokens. It
-// returns the time this takes in ms (engine notes §6.3).
-func (e *Rank) decode() float64 {
+// decode is a step of the running requests: each gets its next tokens
+// (engine notes §6.3).
+func (e *Rank) decode() {
 	p := &e.pass
 	kept := e.running[:0]
 	var lengths moments.Moments
@@ -26,19 +26,18 @@ func (e *Rank) decode() float64 {
 	p.hadDecodes = len(kept) > 0
 	p.forward.Decodes, p.forward.DecodeKVTokens, p.forward.DecodeVariance = lengths.N(), lengths.Sum(), lengths.Variance()
 	if len(kept) == 0 {
-		return 0
+		return
 	}
 	growth := e.retract()
 	if !e.makeRoom(growth) {
 		p.stuck = true
-		return 0
+		return
 	}
 	p.decoded = true
-	sumLen := 0
+	p.timed.Decodes = len(e.running)
 	for _, h := range e.running {
-		sumLen += e.requests.slab[h].len()
+		p.timed.SumLen += e.requests.slab[h].len()
 	}
-	decodeMs := e.timing.Decode(len(e.running), sumLen)
 	kept = e.running[:0]
 	for _, h := range e.running {
 		e.out.Committed = append(e.out.Committed, h)
@@ -47,7 +46,6 @@ func (e *Rank) decode() float64 {
 		}
 	}
 	e.running = kept
-	return decodeMs
 }
 
 // maxBurst is the largest number of tokens a request gets in one step.

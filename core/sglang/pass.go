@@ -5,6 +5,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/moments"
+	"github.com/dryserve/dryserve/core/timing"
 )
 
 // pass is the state of the pass that is being made or in flight, and the
@@ -18,6 +19,8 @@ type pass struct {
 	decoded     bool // tokens were decoded
 	stuck       bool
 	unchecked   bool // the queue may hold a prompt above the model's limit
+
+	timed timing.Pass // what is computed, as the timing model sees it
 
 	works     []work          // prompt work, in order
 	computed  int             // prompt tokens of it
@@ -47,6 +50,10 @@ type work struct {
 // false, and nothing happens, if the rank is not Ready. Out then holds what is
 // seen at the start of the pass. Complete must follow
 // (engine notes §3, §6.1).
+//
+// If an outside provider has to say how long the pass takes, endMs is
+// timing.Unknown. All but the end is done then; EndMs tells it once what Ask
+// asks has been answered.
 func (e *Rank) Begin(nowMs float64) (endMs float64, ok bool) {
 	if !e.Ready() {
 		return 0, false
@@ -61,12 +68,11 @@ func (e *Rank) Begin(nowMs float64) (endMs float64, ok bool) {
 		e.admit()
 	}
 	prefilled := len(p.works) > 0
-	endMs = nowMs
 	if prefilled {
-		endMs += e.prefillMs()
+		e.chargePrefill()
 		e.endPrefill()
 	} else {
-		endMs += e.decode()
+		e.decode()
 	}
 	for _, h := range p.done {
 		e.end(h)
@@ -83,8 +89,17 @@ func (e *Rank) Begin(nowMs float64) (endMs float64, ok bool) {
 		e.ratio.fall()
 	}
 	e.describe()
-	return endMs, true
+	return e.EndMs(), true
 }
+
+// EndMs is when the pass begun last ends, or timing.Unknown.
+func (e *Rank) EndMs() float64 { return e.timing.End(e.pass.timed) }
+
+// Ask is what has to be known before EndMs can tell, if there is anything.
+func (e *Rank) Ask() (timing.Query, bool) { return e.timing.Ask(e.pass.timed) }
+
+// ShareAnswers lets the rank find an outside provider's answers in c.
+func (e *Rank) ShareAnswers(c *timing.Cache) { e.timing.Share(c) }
 
 // Rest is Begin for a rank that has nothing to do in a pass of its group: what
 // it says is empty, and Complete must follow. The rank must not be Ready.
@@ -105,7 +120,7 @@ func (e *Rank) start(nowMs float64) {
 	e.events.begin(passLog)
 	p := &e.pass
 	*p = pass{
-		inFlight: true, startMs: nowMs, ratioBefore: e.ratio.now, unchecked: p.unchecked,
+		inFlight: true, startMs: nowMs, ratioBefore: e.ratio.now, unchecked: p.unchecked, timed: timing.Pass{StartMs: nowMs},
 		works: p.works[:0], fresh: p.fresh[:0], retracted: p.retracted[:0], done: p.done[:0], rejected: p.rejected[:0],
 		ranking: p.ranking[:0], seen: p.seen[:0],
 		outputs: p.outputs[:0], lifecycle: p.lifecycle[:0],

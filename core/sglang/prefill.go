@@ -117,15 +117,15 @@ func (e *Rank) take(h engine.Handle, c piece) bool {
 	return true
 }
 
-// prefillMs is how long the prompt work takes (engine notes §8.2). A request
-// that found everything cached counts in the means (corrections §13).
-func (e *Rank) prefillMs() float64 {
-	isl, prefix := 0, 0
+// chargePrefill counts the prompt work (engine notes §8.2). A request that
+// found everything cached counts in the means (corrections §13).
+func (e *Rank) chargePrefill() {
+	t := &e.pass.timed
 	for _, w := range e.pass.works {
-		isl += w.prefix + w.computed
-		prefix += w.prefix
+		t.Prompts++
+		t.ISL += w.prefix + w.computed
+		t.Prefix += w.prefix
 	}
-	return e.timing.Prefill(len(e.pass.works), isl, prefix)
 }
 
 // endPrefill puts the requests of a prefill pass where they belong: one whose

@@ -1,11 +1,14 @@
 package stretch
 
-import "github.com/dryserve/dryserve/core/extent"
+import (
+	"github.com/dryserve/dryserve/core/extent"
+	"github.com/dryserve/dryserve/core/timing"
+)
 
 // emit is engine notes §4.5: it charges decode time, gives every request that
 // has computed all its tokens one more, ends those that are done, and settles
 // those that are steady now. It returns the end of the pass.
-func (w *Worker) emit(startMs float64) float64 {
+func (w *Worker) emit() float64 {
 	tail := w.run[w.steady:]
 	count, sum := w.steady, w.sumLen
 	for _, id := range tail {
@@ -23,10 +26,8 @@ func (w *Worker) emit(startMs float64) float64 {
 			sum += length
 		}
 	}
-	endMs := startMs
-	if count > 0 {
-		endMs += w.model.Decode(count, sum)
-	}
+	w.work.Decodes, w.work.SumLen = count, sum
+	endMs := w.model.End(w.work)
 	w.log = append(w.log, endMs)
 	w.sumLen += w.steady
 	w.emitSteady()
@@ -175,8 +176,9 @@ func (w *Worker) closeSpan(r *request) {
 // starts before untilMs (or at it, when the queue is stalled and whatever
 // arrives would only wait: that is the caller's choice of untilMs) and gives
 // no request its last token. endMs is the end of the pass in flight, which
-// must have ended nothing. It returns the new end and the number of passes
-// begun, at most most. Each pass's end is in the log.
+// must have ended nothing. A pass whose duration has to be asked for is not
+// begun. It returns the new end and the number of passes begun, at most most.
+// Each pass's end is in the log.
 func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 	n := w.steady
 	if n == 0 || n != len(w.run) || n > w.maxTokens || !(w.stalled || w.wait.len() == 0) {
@@ -192,20 +194,23 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 	step, buckets, log := &w.step, w.buckets, w.log
 	step.SetBatch(n)
 	for passes < most && endMs < untilMs {
-		if grow := int(buckets[at]); grow > 0 {
-			if grow > room {
-				break
+		grow := int(buckets[at])
+		if grow > room {
+			break
+		}
+		ms := step.Fast(sum)
+		if ms < 0 {
+			if ms = step.Ms(sum); ms == timing.Unknown {
+				break // Begin runs that pass
 			}
+		}
+		if grow > 0 {
 			room -= grow
 			w.promised -= grow
 			w.pool.Take(grow)
 		}
 		if at++; at == len(buckets) {
 			at = 0
-		}
-		ms := step.Fast(sum)
-		if ms < 0 {
-			ms = step.Ms(sum)
 		}
 		endMs += ms
 		log = append(log, endMs)

@@ -112,7 +112,8 @@ type Worker struct {
 	next    int64   // earliest of done
 	stalled bool    // the queue's head stays where it is until a completion
 
-	pass    int64 // number of the next pass
+	pass    int64       // number of the next pass
+	work    timing.Pass // the last one that Begin ran, as the timing model sees it
 	log     []float64
 	logBase int64
 	trimAt  int // log length at which Trim looks again
@@ -124,11 +125,10 @@ type Worker struct {
 }
 
 // Serves reports whether this engine can stand for e: one vLLM or TensorRT-LLM
-// rank that serves whole requests, without speculation, whose durations need no
-// asking.
+// rank that serves whole requests, without speculation.
 func Serves(e config.Engine) bool {
 	return e.Backend != config.SGLang && e.Role == config.Aggregated && e.DPSize == 1 &&
-		e.MTP.Drafts == 0 && e.HostOffload.Blocks == 0 && e.Timing.Kind != config.External && e.BlockSize <= MaxBlockSize
+		e.MTP.Drafts == 0 && e.HostOffload.Blocks == 0 && e.BlockSize <= MaxBlockSize
 }
 
 // New returns an idle worker. e is checked and one that it Serves; pool is its
@@ -187,17 +187,32 @@ func (w *Worker) Forget() { w.ended = w.ended[:0] }
 
 // Begin runs the pass that starts at nowMs and returns its end. State is the
 // pass's outcome at once; what it ended is for the caller to show at the end.
+//
+// If an outside provider has to say how long the pass takes, the answer is
+// timing.Unknown. All but the end is done then; Resume tells it once what Ask
+// asks has been answered, and nothing else may be called before.
 func (w *Worker) Begin(nowMs float64) float64 {
 	w.batch = batch{budget: w.maxTokens}
 	w.ended, w.refused = w.ended[:0], w.refused[:0]
 	w.scheduleRunning()
 	w.admit(nowMs)
-	start := nowMs
-	if b := &w.batch; b.count > 0 {
-		start += w.model.Prefill(b.count, b.isl, b.prefix)
-	}
-	return w.emit(start)
+	b := &w.batch
+	w.work = timing.Pass{StartMs: nowMs, Prompts: b.count, ISL: b.isl, Prefix: b.prefix}
+	return w.emit()
 }
+
+// Resume is Begin's answer for the pass that Begin ran last.
+func (w *Worker) Resume() float64 {
+	endMs := w.model.End(w.work)
+	w.log[len(w.log)-1] = endMs
+	return endMs
+}
+
+// Ask is what has to be known before Resume can tell, if there is anything.
+func (w *Worker) Ask() (timing.Query, bool) { return w.model.Ask(w.work) }
+
+// ShareAnswers lets the worker find an outside provider's answers in c.
+func (w *Worker) ShareAnswers(c *timing.Cache) { w.model.Share(c) }
 
 // scheduleRunning is the running loop of engine notes §4.2.
 func (w *Worker) scheduleRunning() {

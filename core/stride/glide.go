@@ -1,10 +1,12 @@
 package stride
 
+import "github.com/dryserve/dryserve/core/timing"
+
 // Glide runs decode steps, one after the other, as long as each starts before
 // untilMs, does nothing but give every running request a token that is not its
-// last, and admits nobody. endMs is the end of the pass in flight, which must
-// have ended nothing. It returns the new end and the number of steps, at most
-// most. Each step's end is in the log.
+// last, admits nobody, and has a duration that need not be asked for. endMs is
+// the end of the pass in flight, which must have ended nothing. It returns the
+// new end and the number of steps, at most most. Each step's end is in the log.
 func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 	most, watch, stays := w.horizon(most)
 	if most <= 0 {
@@ -35,14 +37,16 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 				break
 			}
 		}
+		ms := step.Fast(sum)
+		if ms < 0 {
+			if ms = step.Ms(sum); ms == timing.Unknown {
+				break // Begin runs that step
+			}
+		}
 		all -= grow
 		free -= grow
 		if at++; at == len(buckets) {
 			at = 0
-		}
-		ms := step.Fast(sum)
-		if ms < 0 {
-			ms = step.Ms(sum)
 		}
 		endMs += ms
 		log = append(log, endMs)

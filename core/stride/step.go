@@ -15,22 +15,21 @@ const (
 // place is a running request's place among those that cache a page in a step.
 func (r *request) place() uint64 { return middle | r.order<<1 | 1 }
 
-// prefillMs is how long the prompt work takes (engine notes §8.2). A request
-// that found everything cached counts in the means (corrections §13).
-func (w *Worker) prefillMs() float64 {
-	isl, prefix := 0, 0
+// chargePrefill counts the prompt work (engine notes §8.2). A request that
+// found everything cached counts in the means (corrections §13).
+func (w *Worker) chargePrefill() {
 	for _, k := range w.works {
-		isl += int(k.prefix + k.computed)
-		prefix += int(k.prefix)
+		w.timed.Prompts++
+		w.timed.ISL += int(k.prefix + k.computed)
+		w.timed.Prefix += int(k.prefix)
 	}
-	return w.model.Prefill(len(w.works), isl, prefix)
 }
 
 // endPrefill puts the requests of a prefill pass where they belong: one whose
 // prompt is not complete returns to the head of the queue with its pages in
 // the cache; the others get their first token and run behind those that ran
 // before, which stood still (engine notes §6.1, steps 5 to 7).
-func (w *Worker) endPrefill(endMs float64) {
+func (w *Worker) endPrefill() {
 	for _, k := range w.works {
 		r := &w.reqs[k.req]
 		if r.computed < r.length() {
@@ -40,14 +39,14 @@ func (w *Worker) endPrefill(endMs float64) {
 			w.fresh = append(w.fresh, k.req)
 		}
 	}
-	w.firstTokens(endMs)
+	w.firstTokens()
 	w.hurdle, w.ordered = unknown, false
 }
 
 // firstTokens gives the requests of w.fresh the token that their prefill
 // yields (engine notes §6.4). The last token of a request needs no room. If
 // the others do not all find room none of them gets its token in this pass.
-func (w *Worker) firstTokens(endMs float64) {
+func (w *Worker) firstTokens() {
 	for _, id := range w.fresh {
 		if w.reqs[id].remaining() == 0 {
 			w.done = append(w.done, id)
@@ -59,8 +58,7 @@ func (w *Worker) firstTokens(endMs float64) {
 		switch r.remaining() {
 		case 0:
 		case 1:
-			r.generated++
-			r.spans = w.times.single(endMs, r.spans)
+			w.firstToken(id)
 			w.done = append(w.done, id)
 		default:
 			growth += int(w.pagesFor(r.length()+1) - r.pages)
@@ -77,12 +75,19 @@ func (w *Worker) firstTokens(endMs float64) {
 			w.cache.Take(int(n))
 			r.pages += n
 			r.computed++
-			r.generated++
-			r.spans = w.times.single(endMs, r.spans)
+			w.firstToken(id)
 			w.cachePrefix(r)
 		}
 		w.enter(id)
 	}
+}
+
+// firstToken gives a request a token whose time is that of the pass's end.
+func (w *Worker) firstToken(id int32) {
+	r := &w.reqs[id]
+	r.generated++
+	r.spans = w.times.single(r.spans)
+	w.firsts = append(w.firsts, id)
 }
 
 // enter makes a request run from the next decode step on.
@@ -165,25 +170,25 @@ func (w *Worker) catchUp(r *request, n int32) {
 	r.cached = to
 }
 
-// decode is a step of the running requests: each gets its next token. It
-// returns the time this takes in ms (engine notes §6.3).
-func (w *Worker) decode(nowMs float64) float64 {
+// decode is a step of the running requests: each gets its next token
+// (engine notes §6.3).
+func (w *Worker) decode() {
 	p := &w.pass
 	p.hadDecodes = len(w.run) > 0
 	if !p.hadDecodes {
-		return 0
+		return
 	}
 	growth := w.retract()
 	w.evict(growth - w.cache.Free())
 	if growth > w.cache.Free() {
 		p.stuck = true
-		return 0
+		return
 	}
 	p.decoded, p.effect = true, true
 	w.cache.Take(growth)
 	n := len(w.run)
-	ms := w.model.Decode(n, w.sumLen)
-	w.times.log = append(w.times.log, nowMs+ms)
+	w.timed.Decodes, w.timed.SumLen = n, w.sumLen
+	w.times.log = append(w.times.log, 0) // until Resume
 	step := w.steps
 	w.sumLen += n
 	w.steps++
@@ -191,7 +196,6 @@ func (w *Worker) decode(nowMs float64) float64 {
 		w.events(step)
 	}
 	w.cache.Now = branch.Stamp{Step: step, Seq: late | w.uses}
-	return ms
 }
 
 // evict makes n pages free, or as many as can be had.

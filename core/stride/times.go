@@ -36,8 +36,8 @@ type readmit struct {
 
 func newTimes() times { return times{spans: make([]span, 1, 8), agains: make([]readmit, 1, 2)} }
 
-// span adds a range to a list, single one token, readmit an admission to
-// another; each returns the list's new head.
+// span adds a range to a list, single one token that date gives its time,
+// readmit an admission to another; each returns the list's new head.
 func (t *times) span(from, to int64, prev int32) int32 {
 	i := t.freeSpan
 	if i != 0 {
@@ -50,9 +50,9 @@ func (t *times) span(from, to int64, prev int32) int32 {
 	return i
 }
 
-func (t *times) single(ms float64, prev int32) int32 {
-	return t.span(int64(math.Float64bits(ms)), -1, prev)
-}
+func (t *times) single(prev int32) int32 { return t.span(0, -1, prev) }
+
+func (t *times) date(single int32, ms float64) { t.spans[single].from = int64(math.Float64bits(ms)) }
 
 func (t *times) readmit(atMs float64, reused, prev int32) int32 {
 	i := t.freeMit

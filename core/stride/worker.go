@@ -91,7 +91,8 @@ type Worker struct {
 	wait    queue
 	refused []int32 // turns whose prompt is too long
 	pass    pass
-	uses    uint64 // stamps taken so far, see now
+	timed   timing.Pass // the same, as the timing model sees it
+	uses    uint64      // stamps taken so far, see now
 	orders  uint64
 
 	run     []int32 // in the order they joined
@@ -109,6 +110,7 @@ type Worker struct {
 
 	works     []work
 	fresh     []int32
+	firsts    []int32 // requests with a token out of the prefill
 	done      []int32
 	retracted []int32
 	ended     []int32
@@ -120,10 +122,10 @@ type Worker struct {
 }
 
 // Serves reports whether this engine can stand for e: one SGLang rank that
-// serves whole requests, without speculation, whose durations need no asking.
+// serves whole requests, without speculation.
 func Serves(e config.Engine) bool {
 	return e.Backend == config.SGLang && e.Role == config.Aggregated && e.DPSize == 1 && e.MTP.Drafts == 0 &&
-		e.HostOffload.Blocks == 0 && e.Timing.Kind != config.External && e.BlockSize <= stretch.MaxBlockSize
+		e.HostOffload.Blocks == 0 && e.BlockSize <= stretch.MaxBlockSize
 }
 
 // New returns an idle worker. e is checked and one that it Serves.
@@ -179,8 +181,13 @@ func (w *Worker) Ended() []int32 { return w.ended }
 // Begin runs the pass that starts at nowMs and returns its end. State is the
 // pass's outcome at once; what it ended is for the caller to show at the end
 // (engine notes §6.1).
+//
+// If an outside provider has to say how long the pass takes, the answer is
+// timing.Unknown. All but the end is done then; Resume tells it once what Ask
+// asks has been answered, and nothing else may be called before.
 func (w *Worker) Begin(nowMs float64) float64 {
 	w.works, w.fresh, w.done, w.retracted, w.ended = w.works[:0], w.fresh[:0], w.done[:0], w.retracted[:0], w.ended[:0]
+	w.firsts, w.timed = w.firsts[:0], timing.Pass{StartMs: nowMs}
 	w.pass = pass{deferred: w.rounds > 0, ratio: w.ratio.now}
 	p := &w.pass
 	w.cache.Now = branch.Stamp{Step: w.steps, Seq: w.uses}
@@ -188,15 +195,14 @@ func (w *Worker) Begin(nowMs float64) float64 {
 	if !p.deferred {
 		w.admit(nowMs)
 	}
-	endMs := nowMs
 	if len(w.works) > 0 {
 		p.effect = true
-		endMs += w.prefillMs()
-		w.endPrefill(endMs)
+		w.chargePrefill()
+		w.endPrefill()
 		w.uses = w.cache.Now.Seq
 	} else {
 		w.uses = w.cache.Now.Seq
-		endMs += w.decode(nowMs)
+		w.decode()
 	}
 	for _, id := range w.done {
 		w.settle(id)
@@ -206,8 +212,27 @@ func (w *Worker) Begin(nowMs float64) float64 {
 	}
 	w.uses = max(w.uses, w.cache.Now.Seq&^late)
 	w.finish()
+	return w.Resume()
+}
+
+// Resume is Begin's answer for the pass that Begin ran last. It gives the
+// pass's tokens their time.
+func (w *Worker) Resume() float64 {
+	endMs := w.model.End(w.timed)
+	if w.pass.decoded {
+		w.times.log[len(w.times.log)-1] = endMs
+	}
+	for _, id := range w.firsts {
+		w.times.date(w.reqs[id].spans, endMs)
+	}
 	return endMs
 }
+
+// Ask is what has to be known before Resume can tell, if there is anything.
+func (w *Worker) Ask() (timing.Query, bool) { return w.model.Ask(w.timed) }
+
+// ShareAnswers lets the worker find an outside provider's answers in c.
+func (w *Worker) ShareAnswers(c *timing.Cache) { w.model.Share(c) }
 
 // finish is the end of a pass: who comes back to the queue, the ratio, the
 // interval.

@@ -1,10 +1,6 @@
 package timing
 
-import (
-	"math"
-
-	"github.com/dryserve/dryserve/core/config"
-)
+import "math"
 
 // QueryKind says which duration a Query asks for.
 type QueryKind uint8
@@ -46,15 +42,11 @@ func decodeQuery(batch, sumLen int) Query {
 // Cache keeps the answers of an outside provider under the exact arguments of
 // the question, before rounding and speed-up ratios, and drops none.
 //
-// A scheduler whose timing is external works in two phases, because a pass
-// that has begun cannot wait:
-//
-//  1. It plans the pass without changing anything and gives the plan's counts
-//     to Model.PrefillQuery and Model.DecodeQuery. If one of them returns a
-//     query, the engine stops with status NeedTiming and hands out that query.
-//  2. The host asks its provider, calls Store, and steps the engine again. The
-//     plan comes out as before, as nothing has changed, and now Model.Prefill
-//     and Model.Decode tell: the pass is committed.
+// What a pass does never depends on how long it takes. So a scheduler computes
+// the pass as a whole and asks Model.End for its end afterwards. If that is
+// Unknown, Model.Ask has the question: the engine stops there with status
+// NeedTiming and hands it out; the host asks its provider, calls Store, and
+// the engine asks for the same end again. One pass may need two answers.
 //
 // A loop over decode passes stops before the pass for which DecodeStep.Ms is
 // Unknown. Looking up allocates nothing; Store may.
@@ -157,34 +149,25 @@ func (c *Cache) grow() {
 	}
 }
 
-// NewShared is New for engines with the same outside provider: they find each
-// other's answers. Other kinds of timing ignore the cache.
-func NewShared(e config.Engine, c *Cache) Model { return newModel(e, c) }
-
-// Cache returns where a model looks for the answers of an outside provider;
-// nil if it has none.
-func (m *Model) Cache() *Cache {
-	if m.source == nil {
-		return nil
+// Share lets the model, and the copies that were made of it, find and miss
+// answers in c, so that engines with the same provider need each answer once.
+// Models of other kinds ignore it.
+func (m *Model) Share(c *Cache) {
+	if m.source != nil && m.source.cache != nil {
+		m.source.cache = c
 	}
-	return m.source.cache
 }
 
-// PrefillQuery returns what must be asked before Prefill can tell, for the
-// same arguments, and whether there is anything to ask.
-func (m *Model) PrefillQuery(count, totalISL, totalPrefix int) (Query, bool) {
-	if m.Cache() == nil || m.Prefill(count, totalISL, totalPrefix) != Unknown {
-		return Query{}, false
+// Ask returns what must be asked before End can tell, and whether there is
+// anything to ask: about the prompts first, as the reference does.
+func (m *Model) Ask(p Pass) (Query, bool) {
+	switch {
+	case m.source == nil || m.source.cache == nil:
+	case m.Prefill(p.Prompts, p.ISL, p.Prefix) == Unknown:
+		prefix := p.Prefix / p.Prompts
+		return prefillQuery(p.Prompts, p.ISL/p.Prompts-prefix, prefix), true
+	case m.Decode(p.Decodes, p.SumLen) == Unknown:
+		return decodeQuery(p.Decodes, p.SumLen), true
 	}
-	prefix := totalPrefix / count
-	return prefillQuery(count, totalISL/count-prefix, prefix), true
-}
-
-// DecodeQuery returns what must be asked before Decode can tell, for the same
-// arguments, and whether there is anything to ask.
-func (m *Model) DecodeQuery(batch, sumLen int) (Query, bool) {
-	if m.Cache() == nil || m.Decode(batch, sumLen) != Unknown {
-		return Query{}, false
-	}
-	return decodeQuery(batch, sumLen), true
+	return Query{}, false
 }

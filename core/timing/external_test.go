@@ -15,20 +15,24 @@ func external() config.Engine {
 	return e
 }
 
-// TestExternalDialogue goes through the two phases that Cache describes.
+// TestExternalDialogue goes through what Cache describes.
 func TestExternalDialogue(t *testing.T) {
 	m := New(external())
+	both := Pass{StartMs: 100, Prompts: 2, ISL: 25, Prefix: 13, Decodes: 3, SumLen: 20}
 	if got := m.Prefill(2, 25, 13); got != Unknown {
 		t.Fatalf("unasked prefill: %v", got)
 	}
-	q, ask := m.PrefillQuery(2, 25, 13)
+	if q, ask := m.Ask(both); !ask || q.Kind != AskPrefill || m.End(both) != Unknown {
+		t.Fatalf("a pass with both asks %+v, %v first", q, ask)
+	}
+	q, ask := m.Ask(Pass{Prompts: 2, ISL: 25, Prefix: 13})
 	if want := (Query{Kind: AskPrefill, Batch: 2, ISL: 6, Prefix: 6}); !ask || q != want {
 		t.Fatalf("asks %+v, %v; want %+v", q, ask, want)
 	}
-	if !m.Cache().Store(q, 12.5) {
+	if !m.source.cache.Store(q, 12.5) {
 		t.Fatal("answer refused")
 	}
-	if _, ask := m.PrefillQuery(2, 25, 13); ask {
+	if _, ask := m.Ask(Pass{Prompts: 2, ISL: 25, Prefix: 13}); ask {
 		t.Error("asks again")
 	}
 	if got := m.Prefill(2, 24, 12); got != 12.5 { // the same means
@@ -38,7 +42,7 @@ func TestExternalDialogue(t *testing.T) {
 	if got := m.Decode(3, 20); got != Unknown {
 		t.Fatalf("unasked decode: %v", got)
 	}
-	q, ask = m.DecodeQuery(3, 20)
+	q, ask = m.Ask(Pass{Decodes: 3, SumLen: 20})
 	if want := (Query{Kind: AskDecode, Batch: 3, ISL: 6, OSL: 2}); !ask || q != want {
 		t.Fatalf("asks %+v, %v; want %+v", q, ask, want)
 	}
@@ -47,11 +51,14 @@ func TestExternalDialogue(t *testing.T) {
 	if got := step.Ms(20); got != Unknown || step.Fast(20) != -1 {
 		t.Fatalf("unasked step: %v", got)
 	}
-	if !m.Cache().Store(q, 7.25) {
+	if !m.source.cache.Store(q, 7.25) {
 		t.Fatal("answer refused")
 	}
 	if got := step.Ms(20); got != 7.25 || m.Decode(3, 18) != 7.25 {
 		t.Errorf("answered step: %v, want 7.25", got)
+	}
+	if got := m.End(both); got != 100+12.5+7.25 {
+		t.Errorf("the pass ends at %v", got)
 	}
 	if got := m.Decode(3, 21); got != Unknown {
 		t.Errorf("a longer context is answered: %v", got)
@@ -62,7 +69,9 @@ func TestExternalFloorsAndRatios(t *testing.T) {
 	e := external()
 	e.SpeedupRatio, e.DecodeSpeedupRatio = 2, 2
 	c := NewCache()
-	m := NewShared(e, c)
+	m := New(e)
+	copied := m
+	m.Share(c)
 	c.Store(prefillQuery(1, 10, 0), -3)
 	c.Store(prefillQuery(1, 11, 0), 3)
 	c.Store(decodeQuery(1, 10), 0.5)
@@ -72,8 +81,12 @@ func TestExternalFloorsAndRatios(t *testing.T) {
 			t.Errorf("answer %d: %v, want %v", i, got, want)
 		}
 	}
+	if step := copied.DecodeStep(); copied.Prefill(1, 11, 0) != 1.5 || copied.Decode(1, 11) != 1.5 || step.source != m.source {
+		t.Error("a copy does not share the answers")
+	}
 	e.SpeedupRatio = 1
-	if other := NewShared(e, c); other.Prefill(1, 11, 0) != 3 {
+	other := New(e)
+	if other.Share(c); other.Prefill(1, 11, 0) != 3 {
 		t.Error("answers are not shared before scaling")
 	}
 	if alone := New(e); alone.Prefill(1, 11, 0) != Unknown {
@@ -84,22 +97,22 @@ func TestExternalFloorsAndRatios(t *testing.T) {
 func TestExternalNothingToAsk(t *testing.T) {
 	m := New(external())
 	asked := func(_ Query, ask bool) bool { return ask }
-	if asked(m.PrefillQuery(0, 0, 0)) || asked(m.PrefillQuery(2, 24, 24)) || asked(m.DecodeQuery(0, 0)) {
+	if asked(m.Ask(Pass{})) || asked(m.Ask(Pass{Prompts: 2, ISL: 24, Prefix: 24})) {
 		t.Error("asks about an empty batch")
 	}
 	e := external()
 	e.Role = config.Decode
-	if m := New(e); asked(m.PrefillQuery(1, 5, 0)) || !asked(m.DecodeQuery(1, 5)) {
+	if m := New(e); asked(m.Ask(Pass{Prompts: 1, ISL: 5})) || !asked(m.Ask(Pass{Decodes: 1, SumLen: 5})) {
 		t.Error("a decode worker asks about decoding only")
 	}
 	e.Role = config.Prefill
-	if m := New(e); asked(m.DecodeQuery(1, 5)) || !asked(m.PrefillQuery(1, 5, 0)) {
+	if m := New(e); asked(m.Ask(Pass{Decodes: 1, SumLen: 5})) || !asked(m.Ask(Pass{Prompts: 1, ISL: 5})) {
 		t.Error("a prefill worker asks about prefill only")
 	}
-	if m := New(engine(16, 4)); asked(m.PrefillQuery(1, 5, 0)) || asked(m.DecodeQuery(1, 5)) || m.Cache() != nil {
+	if m := New(engine(16, 4)); asked(m.Ask(Pass{Prompts: 1, ISL: 5})) || asked(m.Ask(Pass{Decodes: 1, SumLen: 5})) {
 		t.Error("a formula asks")
 	}
-	if m := New(profiled(e18())); asked(m.PrefillQuery(1, 5, 0)) || asked(m.DecodeQuery(1, 5)) || m.Cache() != nil {
+	if m := New(profiled(e18())); asked(m.Ask(Pass{Prompts: 1, ISL: 5})) || asked(m.Ask(Pass{Decodes: 1, SumLen: 5})) {
 		t.Error("a table asks")
 	}
 }
@@ -176,8 +189,8 @@ func TestCacheRefuses(t *testing.T) {
 	}
 }
 
-// TestExternalRun goes through passes as a scheduler does: it stops before a
-// pass until both durations are known, and asks nothing twice.
+// TestExternalRun goes through passes as a scheduler does: it stops at the end
+// of a pass until both durations are known, and asks nothing twice.
 func TestExternalRun(t *testing.T) {
 	rng := rand.New(rand.NewSource(11))
 	e := external()
@@ -194,26 +207,23 @@ func TestExternalRun(t *testing.T) {
 		prefix := count * rng.Intn(10)
 		isl := prefix + count*rng.Intn(20)
 		sum := batch*(1+rng.Intn(40)) + rng.Intn(batch+1)
+		p := Pass{StartMs: now, Prompts: count, ISL: isl, Prefix: prefix, Decodes: batch, SumLen: sum}
 		stops := 0
-		for {
-			q, ask := m.PrefillQuery(count, isl, prefix)
+		for m.End(p) == Unknown {
+			q, ask := m.Ask(p)
 			if !ask {
-				q, ask = m.DecodeQuery(batch, sum)
-			}
-			if !ask {
-				break
+				t.Fatalf("%+v is unknown and asks nothing", p)
 			}
 			stops++
 			asked[q]++
-			if !m.Cache().Store(q, provider(q)) {
+			if !m.source.cache.Store(q, provider(q)) {
 				t.Fatalf("%+v refused", q)
 			}
 		}
-		if stops > 2 {
-			t.Fatalf("%d questions before one pass", stops)
+		if _, ask := m.Ask(p); ask || stops > 2 {
+			t.Fatalf("%d questions about one pass, %v", stops, ask)
 		}
-		now += m.Prefill(count, isl, prefix)
-		now += m.Decode(batch, sum)
+		now = m.End(p)
 		if count > 0 && isl > prefix {
 			want += fmath.ModeledMs(max(provider(prefillQuery(count, isl/count-prefix/count, prefix/count)), 0), 1.7)
 		}
@@ -229,7 +239,7 @@ func TestExternalRun(t *testing.T) {
 			t.Errorf("%+v asked %d times", q, n)
 		}
 	}
-	if len(asked) < 100 || m.Cache().Len() != len(asked) {
-		t.Errorf("%d questions, %d answers kept", len(asked), m.Cache().Len())
+	if len(asked) < 100 || m.source.cache.Len() != len(asked) {
+		t.Errorf("%d questions, %d answers kept", len(asked), m.source.cache.Len())
 	}
 }

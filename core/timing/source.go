@@ -7,7 +7,7 @@ import "github.com/dryserve/dryserve/core/config"
 const Unknown = -1
 
 // source is where a model without a formula finds its durations. It is shared
-// by copies of the model; only the cache ever changes.
+// by copies of the model; only the cache and what is in it change.
 type source struct {
 	profile *config.ProfileTable
 	grid    *config.GridTable
@@ -15,17 +15,14 @@ type source struct {
 }
 
 // newSource returns nil for the kinds that are formulas.
-func newSource(t config.Timing, c *Cache) *source {
+func newSource(t config.Timing) *source {
 	switch t.Kind {
 	case config.Profile:
 		return &source{profile: t.Profile}
 	case config.Grid:
 		return &source{grid: t.Grid}
 	case config.External:
-		if c == nil {
-			c = NewCache()
-		}
-		return &source{cache: c}
+		return &source{cache: NewCache()}
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func models(rng *rand.Rand) map[string]*Model {
 	m := add("external")
 	for batch := range 9 {
 		for isl := range 601 {
-			m.Cache().Store(decodeQuery(max(batch, 1), isl*max(batch, 1)), rng.Float64()*30)
+			m.source.cache.Store(decodeQuery(max(batch, 1), isl*max(batch, 1)), rng.Float64()*30)
 		}
 	}
 	return out
@@ -232,11 +232,9 @@ func TestSourcesDoNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() {
 			for i := range 50 {
 				sink += m.Prefill(2, 100+i, 3) + m.Decode(2, 100+i) + step.Fast(i) + step.Ms(i)
-				if _, ask := m.PrefillQuery(2, 100+i, 3); ask {
-					sink++
-				}
-				if _, ask := m.DecodeQuery(2, 100+i); ask {
-					sink++
+				p := Pass{StartMs: 1, Prompts: 2, ISL: 100 + i, Prefix: 3, Decodes: 2, SumLen: 100 + i}
+				if _, ask := m.Ask(p); ask {
+					sink += m.End(p)
 				}
 			}
 			if m.CanBeZero() {

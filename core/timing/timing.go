@@ -39,8 +39,8 @@ const (
 // passed config's check. The reference aborts on a duration of 2^64 s or more,
 // before or after scaling; the model gives fmath.MaxModeledMs then.
 //
-// With an outside provider Prefill and Decode may be Unknown; Cache says how
-// a scheduler goes on. Otherwise they never are.
+// With an outside provider Prefill, Decode and End may be Unknown; Cache says
+// how a scheduler goes on. Otherwise they never are.
 type Model struct {
 	fixed        bool
 	prefills     bool    // false: a decode worker, which charges no prefill
@@ -52,12 +52,10 @@ type Model struct {
 
 // New builds the model of one rank. Its KV pool holds NumGPUBlocks*BlockSize
 // tokens. A ratio of 0 leaves durations as they are; decoding is divided by
-// the product of both ratios. A model with an outside provider gets a cache of
-// its own.
-func New(e config.Engine) Model { return newModel(e, nil) }
-
-func newModel(e config.Engine, c *Cache) Model {
-	src := newSource(e.Timing, c)
+// the product of both ratios. A model with an outside provider has a cache of
+// its own until it shares another.
+func New(e config.Engine) Model {
+	src := newSource(e.Timing)
 	return Model{
 		fixed:        e.Timing.Kind == config.Fixed,
 		prefills:     e.Role != config.Decode,
@@ -100,6 +98,27 @@ func (m *Model) Decode(batch, sumLen int) float64 {
 	}
 	var h hint
 	return m.step.ms(batch, sumLen, &h)
+}
+
+// Pass is what a pass computes, as a model sees it: prompts as in Prefill,
+// sequences as in Decode.
+type Pass struct {
+	StartMs float64 // of its computation
+
+	Prompts, ISL, Prefix int // totals, tokens
+	Decodes, SumLen      int // total, tokens
+}
+
+// End is when a pass ends in ms: its start, its prefill and its decode step,
+// added in this order. It is Unknown while an outside provider has not said
+// how long it takes: Ask has the question.
+func (m *Model) End(p Pass) float64 {
+	prefillMs := m.Prefill(p.Prompts, p.ISL, p.Prefix)
+	decodeMs := m.Decode(p.Decodes, p.SumLen)
+	if prefillMs == Unknown || decodeMs == Unknown {
+		return Unknown
+	}
+	return p.StartMs + prefillMs + decodeMs
 }
 
 // DecodeStep returns Decode in the form for hot loops; DecodeStep.SetBatch says

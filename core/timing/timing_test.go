@@ -64,8 +64,7 @@ func TestRecordedPasses(t *testing.T) {
 	}
 	for _, p := range passes {
 		m := p.model()
-		end := p.Start + m.Prefill(p.NP, p.ISL, p.Prefix)
-		end += m.Decode(p.ND, p.Sum)
+		end := m.End(Pass{p.Start, p.NP, p.ISL, p.Prefix, p.ND, p.Sum})
 		if end != p.End {
 			t.Errorf("%s: pass from %v ends at %v, want %v", p.Scenario, p.Start, end, p.End)
 		}

@@ -1,13 +1,17 @@
 // Package drive runs a replay to its end on this machine. It owns how the
-// core's steps are spread over processors, how often progress is told and
-// how a run is stopped; what happens in a step is core/replay's.
+// core's steps are spread over processors, how often progress is told, how a
+// run is stopped, and whom the core's questions about durations go to; what
+// happens in a step is core/replay's.
 package drive
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 
 	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/timing"
 )
 
 // stepEvents is how many events pass between two looks at the context.
@@ -17,29 +21,69 @@ const stepEvents = 1 << 16
 // waiting, one being absorbed.
 const batches = 4
 
+// Options are the host's part in a run.
+type Options struct {
+	// Progress is told every now and then how many of all requests have ended;
+	// calls never overlap.
+	Progress func(done, total int64)
+	// Provider says how many ms what is asked takes, where the engine's timing
+	// is External. Calls never overlap, and none repeats a question.
+	Provider func(timing.Query) (ms float64, err error)
+}
+
 // Run steps s until it is done or stuck, or ctx ends (then the error is the
-// context's). progress, when not nil, is told every now and then how many of
-// all requests have ended; calls never overlap.
+// context's), or the provider fails.
 //
 // Where the run is windowed and there is a second processor, workers are
 // simulated on one and accounts kept on the other; the outcome is the same.
-func Run(ctx context.Context, s *replay.Sim, progress func(done, total int64)) (replay.Status, error) {
-	if progress == nil {
-		progress = func(done, total int64) {}
+func Run(ctx context.Context, s *replay.Sim, o Options) (replay.Status, error) {
+	if o.Progress == nil {
+		o.Progress = func(done, total int64) {}
 	}
 	if s.Windowed() && runtime.GOMAXPROCS(0) > 1 {
-		return pipeline(ctx, s, progress)
+		return pipeline(ctx, s, o.Progress)
 	}
 	for {
 		status := s.Step(stepEvents)
-		progress(s.Progress())
-		if status != replay.Running {
+		switch status {
+		case replay.NeedTiming:
+			if err := o.answer(s); err != nil {
+				return status, err
+			}
+		case replay.Running:
+			o.Progress(s.Progress())
+		default:
+			o.Progress(s.Progress())
 			return status, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return status, err
 		}
 	}
+}
+
+// answer asks the provider what s asks.
+func (o Options) answer(s *replay.Sim) error {
+	q, _ := s.Query()
+	if o.Provider == nil {
+		return errors.New("the engine's timing model is external and nobody answers it; a provider, or another timing model, is accepted")
+	}
+	ms, err := o.Provider(q)
+	if err != nil {
+		return fmt.Errorf("the timing provider failed for %s: %w", spell(q), err)
+	}
+	if !s.Answer(ms) {
+		return fmt.Errorf("the timing provider answered %v ms for %s; a finite number is accepted", ms, spell(q))
+	}
+	return nil
+}
+
+// spell words a query with the names of its arguments.
+func spell(q timing.Query) string {
+	if q.Kind == timing.AskPrefill {
+		return fmt.Sprintf("a prefill of batch %d, isl %d, prefix %d", q.Batch, q.ISL, q.Prefix)
+	}
+	return fmt.Sprintf("a decode step of batch %d, isl %d, osl %d", q.Batch, q.ISL, q.OSL)
 }
 
 // pipeline produces batches here and absorbs them in a goroutine.

@@ -43,12 +43,12 @@ func TestRunEqualsStep(t *testing.T) {
 			}
 			r := replay.New(cfg, load(t), replay.Options{})
 			var last, total int64
-			status, err := drive.Run(context.Background(), r, func(done, all int64) {
+			status, err := drive.Run(context.Background(), r, drive.Options{Progress: func(done, all int64) {
 				if done < last {
 					t.Errorf("progress falls from %d to %d", last, done)
 				}
 				last, total = done, all
-			})
+			}})
 			if status != replay.Done || err != nil {
 				t.Fatalf("status %d, %v", status, err)
 			}
@@ -68,7 +68,7 @@ func TestRunStops(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
 			s := replay.New(cfg, load(t), replay.Options{})
-			if _, err := drive.Run(ctx, s, nil); !errors.Is(err, context.Canceled) {
+			if _, err := drive.Run(ctx, s, drive.Options{}); !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
 		})
