@@ -8,6 +8,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/engineargs"
+	"github.com/dryserve/dryserve/host/native/modelconfig"
 )
 
 // configure turns the command line into a run, engine arguments first, as the
@@ -79,10 +80,42 @@ func (o *options) engine() (engineargs.Args, error) {
 		beside.Timing = engineargs.TimingFile{Provider: file.provider, Path: file.path}
 		beside.TimingFlag = "--" + file.flag
 	}
+	if err := o.kvPerToken(&beside); err != nil {
+		return engineargs.Args{}, err
+	}
 	if !o.given("extra-engine-args") {
 		return beside.Load("{}")
 	}
 	return beside.Load(o.engineArgs)
+}
+
+// kvPerToken reads or counts the bytes of KV cache per token, if a flag asks.
+func (o *options) kvPerToken(beside *engineargs.Options) error {
+	if o.given("kv-bytes-per-token") {
+		if o.kvBytes < 1 {
+			return valueError("kv-bytes-per-token", strconv.Itoa(o.kvBytes), "a whole number of at least 1")
+		}
+		beside.KVBytes, beside.KVFlag = uint64(o.kvBytes), "--kv-bytes-per-token"
+	}
+	for _, flag := range []string{"kv-cache-dtype", "use-head-dim"} {
+		if o.given(flag) && !o.given("model-path") {
+			return fmt.Errorf("--%s says how to count for --model-path, which is not given; both or neither are accepted", flag)
+		}
+	}
+	switch {
+	case !o.given("model-path"):
+		return nil
+	case o.modelPath == "":
+		return errors.New("--model-path is empty; a model's directory or its config.json is accepted")
+	case beside.KVFlag != "":
+		return errors.New("--kv-bytes-per-token and --model-path both give the bytes of KV cache per token; one is accepted")
+	}
+	n, err := modelconfig.Options{UseHeadDim: o.useHeadDim, CacheDType: o.kvCacheDType}.KVBytesPerToken(o.modelPath)
+	if err != nil {
+		return fmt.Errorf("--model-path: %w", err)
+	}
+	beside.KVBytes, beside.KVFlag = uint64(n), "--model-path"
+	return nil
 }
 
 // checkTexts refuses names and paths that are given and empty.

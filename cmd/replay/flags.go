@@ -30,6 +30,11 @@ type options struct {
 	profileData string
 	perfGrid    string
 
+	modelPath    string
+	kvCacheDType string
+	useHeadDim   bool
+	kvBytes      int
+
 	slaTTFTMs float64
 	slaITLMs  float64
 	slaE2EMs  float64
@@ -84,6 +89,12 @@ func flagGroups(o *options) []group {
 
 	durations.StringVar(&o.perfGrid, "perf-grid", "", "a grid: the path of a JSON `file` with predicted durations and the KV capacity of one model on one GPU (docs/timing.md)")
 
+	kv := newFlagSet()
+	kv.StringVar(&o.modelPath, "model-path", "", "count them from the model whose directory or config.json is at `path`")
+	choice(kv, &o.kvCacheDType, "kv-cache-dtype", "auto", kvCacheDTypes, "type of the cache's numbers, as of vLLM: auto (the model's), bfloat16, fp8, fp8_ds_mla, fp8_e4m3, fp8_e5m2 or fp8_inc")
+	toggle(kv, &o.useHeadDim, "use-head-dim", "take the size of a head from head_dim where config.json has it; the reference divides hidden_size by num_attention_heads")
+	whole(kv, &o.kvBytes, "kv-bytes-per-token", 0, "say `n` instead of counting (default: what the engine arguments say)")
+
 	goals := newFlagSet()
 	real(goals, &o.slaTTFTMs, "sla-ttft-ms", -1, "count requests whose time to first token is at most `ms` (default: no bound)")
 	real(goals, &o.slaITLMs, "sla-itl-ms", -1, "and whose mean inter-token latency is at most `ms` (default: no bound)")
@@ -105,9 +116,13 @@ func flagGroups(o *options) []group {
 	toggle(run, &o.version, "version", "print the version")
 
 	return []group{
-		{"Workload", workload}, {"Engines and routing", fleet}, {"Pass durations (default: the engine's timing_model)", durations}, {"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
+		{"Workload", workload}, {"Engines and routing", fleet}, {"Pass durations (default: the engine's timing_model)", durations},
+		{"Bytes of KV cache per token (transfers and host offload)", kv}, {"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
 	}
 }
+
+// kvCacheDTypes are the types the reference knows, in its order.
+var kvCacheDTypes = []string{"auto", "bfloat16", "fp8", "fp8_ds_mla", "fp8_e4m3", "fp8_e5m2", "fp8_inc"}
 
 // wholeValue is a number in plain decimal digits. Digits beyond 64 bits are
 // kept as the largest int, which every check refuses as too large.

@@ -160,6 +160,10 @@ type Options struct {
 	// TimingFlag is that flag, for sentences.
 	Timing     TimingFile
 	TimingFlag string
+	// KVBytes is how many bytes of KV cache a token takes, as the flag KVFlag
+	// says; 0: no flag says it.
+	KVBytes uint64
+	KVFlag  string
 }
 
 // Load reads the argument of a flag: JSON if its first visible character is
@@ -213,7 +217,7 @@ func (o Options) Parse(source string, data []byte) (Args, error) {
 	if root.kind != object {
 		return Args{}, d.errorf(root, "engine arguments are %s; a JSON object is accepted", root.found())
 	}
-	steps := []func() error{func() error { return d.form(root) }, d.check, d.checkBuilt, d.loadTiming}
+	steps := []func() error{func() error { return d.form(root) }, d.kvBytes, d.check, d.checkBuilt, d.loadTiming}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return Args{}, err

@@ -75,6 +75,26 @@ func (d *decoder) speculation() error {
 	return nil
 }
 
+// kvBytes fills in the bytes of KV cache per token that a flag names, for
+// transfers and for host offload; the arguments may not say otherwise.
+func (d *decoder) kvBytes() error {
+	n := d.options.KVBytes
+	if n == 0 {
+		return nil
+	}
+	for _, f := range []struct {
+		key string
+		to  *OptUint
+	}{{"engine.kv_transfer_bytes_per_token", &d.args.KVTransferBytesPerToken}, {"engine.kv_cache_bytes_per_token", &d.args.KVCacheBytesPerToken}} {
+		if f.to.Set && f.to.V != n {
+			v := d.at[f.key]
+			return d.errorf(v, "%s is %s, but %s gives %d; one number is accepted", v.path, v.found(), d.options.KVFlag, n)
+		}
+		*f.to = OptUint{true, n}
+	}
+	return nil
+}
+
 func (d *decoder) cacheGroups(v value) error {
 	if v.kind != array {
 		return errUnaccepted

@@ -128,3 +128,22 @@ func TestTimingSentences(t *testing.T) {
 		}
 	}
 }
+
+func TestKVBytes(t *testing.T) {
+	o := Options{KVBytes: 7, KVFlag: "--flag"}
+	for _, in := range []string{`{}`, `{"engine": {"kv_transfer_bytes_per_token": 7}}`, `{"kv_bytes_per_token": 7}`, `{"engine": {"kv_cache_bytes_per_token": null}}`} {
+		args, err := o.Parse("args", []byte(in))
+		if err != nil || (args.KVTransferBytesPerToken != OptUint{true, 7}) || (args.KVCacheBytesPerToken != OptUint{true, 7}) {
+			t.Errorf("%s: %+v, %+v, %v", in, args.KVTransferBytesPerToken, args.KVCacheBytesPerToken, err)
+		}
+	}
+	for in, want := range map[string]string{
+		`{"engine": {"kv_transfer_bytes_per_token": 8}}`: "args:1:44: engine.kv_transfer_bytes_per_token is the number 8, but --flag gives 7; one number is accepted",
+		`{"kv_bytes_per_token": 8}`:                      "args:1:24: kv_bytes_per_token is the number 8, but --flag gives 7; one number is accepted",
+		`{"engine": {"kv_cache_bytes_per_token": 8}}`:    "args:1:41: engine.kv_cache_bytes_per_token is the number 8, but --flag gives 7; one number is accepted",
+	} {
+		if _, err := o.Parse("args", []byte(in)); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", in, err, want)
+		}
+	}
+}

@@ -44,13 +44,14 @@ func nestedFields() []string {
 	return []string{"text_config", "llm_config", "language_config", "decoder", "thinker_config"}
 }
 
-// The fields that count. A model without the fourth has as many KV heads as
-// attention heads.
+// The fields that count. A model without the fourth, or its other name, has as
+// many KV heads as attention heads.
 const (
 	layersField  = "num_hidden_layers"
 	headsField   = "num_attention_heads"
 	hiddenField  = "hidden_size"
 	kvHeadsField = "num_key_value_heads"
+	kvHeadsOther = "num_kv_heads"
 	headDimField = "head_dim"
 )
 
@@ -64,12 +65,6 @@ type Options struct {
 	// CacheDType is the type of the cache's numbers; empty or "auto" for that
 	// of the model's.
 	CacheDType string
-}
-
-// KVBytesPerToken is Options.KVBytesPerToken for a cache of the model's own
-// dtype.
-func KVBytesPerToken(path string, useHeadDim bool) (int, error) {
-	return Options{UseHeadDim: useHeadDim}.KVBytesPerToken(path)
 }
 
 // KVBytesPerToken is the number of bytes that a token's keys and values take
@@ -92,7 +87,10 @@ func (o Options) Parse(path string, data []byte) (int, error) {
 	if c.fields == nil {
 		return 0, fmt.Errorf("%s: is null; a JSON object is accepted", path)
 	}
-	model, ok := c.languageModel(maxDepth)
+	model, ok := c.languageModel(maxDepth, config.whole)
+	if !ok {
+		model, ok = c.languageModel(maxDepth, config.has) // for the sentence
+	}
 	if !ok {
 		return 0, fmt.Errorf("%s: has no object with %s, %s and %s; a model's config.json is accepted", path, layersField, headsField, hiddenField)
 	}
@@ -111,11 +109,15 @@ func (o Options) count(model config) (int, error) {
 		}
 	}
 	kvHeads, headDim := heads, hidden/heads
-	if model.has(kvHeadsField) {
+	for _, name := range []string{kvHeadsField, kvHeadsOther} {
+		if !model.has(name) {
+			continue
+		}
 		var err error
-		if kvHeads, err = model.positive(kvHeadsField); err != nil {
+		if kvHeads, err = model.positive(name); err != nil {
 			return 0, err
 		}
+		break
 	}
 	if o.UseHeadDim && model.has(headDimField) {
 		var err error
@@ -202,10 +204,17 @@ func (c config) has(name string) bool {
 	return ok && string(raw) != "null"
 }
 
+// whole reports whether a field is what the reference takes for a whole
+// number: true and false are, 4.0 is not.
+func (c config) whole(name string) bool {
+	raw := strings.TrimPrefix(string(c.fields[name]), "-")
+	return raw == "true" || raw == "false" || raw != "" && strings.Trim(raw, "0123456789") == ""
+}
+
 // languageModel is the first object that has the three fields without which
 // nothing can be counted: this one, or one inside it, depth first.
-func (c config) languageModel(depth int) (config, bool) {
-	if c.has(layersField) && c.has(headsField) && c.has(hiddenField) {
+func (c config) languageModel(depth int, has func(config, string) bool) (config, bool) {
+	if has(c, layersField) && has(c, headsField) && has(c, hiddenField) {
 		return c, true
 	}
 	if depth == 0 {
@@ -216,7 +225,7 @@ func (c config) languageModel(depth int) (config, bool) {
 		if !c.has(name) || json.Unmarshal(c.fields[name], &inner.fields) != nil {
 			continue
 		}
-		if found, ok := inner.languageModel(depth - 1); ok {
+		if found, ok := inner.languageModel(depth-1, has); ok {
 			return found, true
 		}
 	}

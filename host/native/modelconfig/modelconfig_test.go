@@ -1,6 +1,9 @@
 package modelconfig
 
 import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +71,47 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
+// TestConfigs compares with the reference's answers to random configurations:
+// a number, or null where it has none. KV_CONFIGS names another file of them.
+func TestConfigs(t *testing.T) {
+	name := "testdata/configs.jsonl.gz"
+	if other := os.Getenv("KV_CONFIGS"); other != "" {
+		name = other
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted, refused := 0, 0
+	for lines := bufio.NewScanner(z); lines.Scan(); {
+		var c struct {
+			Config json.RawMessage
+			DType  string
+			Want   *int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Options{CacheDType: c.DType}.Parse("config.json", c.Config)
+		switch {
+		case c.Want == nil && err != nil:
+			refused++
+		case c.Want != nil && err == nil && got == *c.Want:
+			counted++
+		default:
+			t.Errorf("%s\ngot %d, %v", lines.Bytes(), got, err)
+		}
+	}
+	if counted < 200 || refused < 50 {
+		t.Errorf("%d counted, %d refused: too few", counted, refused)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	wide := typed(`"head_dim": 128, "torch_dtype": "float32"`)
 	for _, c := range []struct {
@@ -101,10 +145,10 @@ func TestPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, file} {
-		if got, err := KVBytesPerToken(path, false); err != nil || got != 256 {
+		if got, err := (Options{}).KVBytesPerToken(path); err != nil || got != 256 {
 			t.Errorf("%s: %d, %v", path, got, err)
 		}
-		if got, err := KVBytesPerToken(path, true); err != nil || got != 4096 {
+		if got, err := (Options{UseHeadDim: true}).KVBytesPerToken(path); err != nil || got != 4096 {
 			t.Errorf("%s with head_dim: %d, %v", path, got, err)
 		}
 	}
@@ -120,7 +164,7 @@ func TestPaths(t *testing.T) {
 		empty: filepath.Join(empty, fileName) + ": no such file; a model's directory or its config.json is accepted",
 		big:   big + ": is larger than 16 MiB; a model's config.json is accepted",
 	} {
-		if _, err := KVBytesPerToken(path, false); err == nil || err.Error() != want {
+		if _, err := (Options{}).KVBytesPerToken(path); err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}
@@ -157,4 +201,22 @@ func TestBad(t *testing.T) {
 	if _, err := (Options{UseHeadDim: true}).Parse("config.json", []byte(typed(`"head_dim": 0.5`))); err == nil || err.Error() != "config.json: head_dim is 0.5"+whole {
 		t.Error(err)
 	}
+}
+
+// FuzzParse: whatever is given, the answer is a count or a sentence.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(plain), false, "auto")
+	f.Add([]byte(`{"torch_dtype": "float32", "text_config": `+typed(`"head_dim": 128`)+`}`), true, "fp8")
+	f.Fuzz(func(t *testing.T, data []byte, useHeadDim bool, dtype string) {
+		n, err := Options{UseHeadDim: useHeadDim, CacheDType: dtype}.Parse("config.json", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "config.json: ") || strings.ContainsAny(err.Error(), "\n\r\x1b") {
+				t.Fatalf("no sentence: %q", err)
+			}
+			return
+		}
+		if n <= 0 {
+			t.Fatalf("%d bytes", n)
+		}
+	})
 }
