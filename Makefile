@@ -68,7 +68,7 @@ oracle: ## compare N random cases with the reference (installs it into .oracle)
 corpus: ## record the reference's answers that the tests compare with
 	[ -n "$${ORACLE_PYTHON:-}" ] || internal/oracle/setup.sh .oracle
 	$(GO) run ./internal/oracle/cmd/oracle -seed 1 -n 400 -corpus testdata/oracle/corpus.jsonl.gz
-	$(GO) run ./internal/oracle/cmd/oracle -family npz -seed 1 -n 100 -corpus testdata/oracle/corpus-npz.jsonl.gz
+	$(GO) run ./internal/oracle/cmd/oracle -family npz -seed 1 -n 120 -corpus testdata/oracle/corpus-npz.jsonl.gz
 
 clean: ## remove what the other verbs built
 	rm -rf bin

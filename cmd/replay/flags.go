@@ -86,7 +86,6 @@ func flagGroups(o *options) []group {
 
 	durations := newFlagSet()
 	durations.StringVar(&o.profileData, "planner-profile-data", "", "a profile: the `path` of a NumPy archive (.npz) or of a directory with a profiler's results")
-
 	durations.StringVar(&o.perfGrid, "perf-grid", "", "a grid: the path of a JSON `file` with predicted durations and the KV capacity of one model on one GPU (docs/timing.md)")
 
 	kv := newFlagSet()
