@@ -58,6 +58,10 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 		{name: "windows", blocks: 120, gapMs: 30, workers: 4},
 		{name: "a cap", blocks: 120, gapMs: 30, workers: 2, cap: 8},
 		{name: "sglang", blocks: 400, gapMs: 90, workers: 2, engine: sglang},
+		{name: "four sglang ranks", blocks: 100, gapMs: 40, workers: 1, engine: func(e *config.Engine) {
+			sglang(e)
+			e.DPSize = 4
+		}},
 		{name: "a full sglang pool", blocks: 100, gapMs: 150, workers: 1, engine: sglang},
 		{name: "retracting", blocks: 100, gapMs: 90, workers: 1, preempts: true, engine: func(e *config.Engine) {
 			sglang(e)

@@ -124,6 +124,11 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 			s.workers = append(s.workers, newPlain(cfg, w, s.numbers, i))
 			continue
 		}
+		if strides && cfg.Engine.DPSize > 1 {
+			x := stride.NewGroup(cfg.Engine, w, cfg.TraceBlockSize)
+			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
+			continue
+		}
 		if strides {
 			x := stride.New(cfg.Engine, w, cfg.TraceBlockSize)
 			s.caches, s.workers = append(s.caches, x), append(s.workers, x)

@@ -142,6 +142,20 @@ func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
 	}
 }
 
+// TestTwinsOnce are cases in which the fast engine of SGLang once went wrong:
+// pages not cached yet, a prompt shortened by eviction, an order that did not
+// last, places within a step.
+func TestTwinsOnce(t *testing.T) {
+	for _, seed := range []uint64{92, 98, 326, 466, 1223, 1918, 2976, 9217} {
+		c, err := gen.FamilyCase(seed, "sglang")
+		if err != nil {
+			t.Fatal(err)
+		}
+		twins(t, c, true)
+		twins(t, c, false)
+	}
+}
+
 func TestTwins(t *testing.T) {
 	n := uint64(500)
 	if testing.Short() {

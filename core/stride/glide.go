@@ -92,3 +92,94 @@ func (w *Worker) horizon(most int) (steps int, watch, stays bool) {
 	}
 	return most, w.hurdle == room, sorts || w.evicts
 }
+
+// calm is how many of the next passes of a group, at most most, do nothing on
+// this rank but decode, as in Glide; a rank with nothing to do is calm for ever.
+func (w *Worker) calm(most int) int {
+	if len(w.run) == 0 {
+		if w.wait.len() > 0 || len(w.refused) > 0 {
+			return 0
+		}
+		return most
+	}
+	most, watch, stays := w.horizon(most)
+	if most <= 0 {
+		return 0
+	}
+	clipSum, low := 0, 0
+	if watch {
+		c := w.clipped()
+		clipSum, low = c.sum, c.low
+		if left := c.until - w.steps; int64(most) > left {
+			most = int(left) + 1
+		}
+	}
+	at, ratio := int(w.steps%int64(w.bs)), w.ratio
+	free, all := w.cache.Free(), w.cache.Room()
+	for k := range most {
+		grow := int(w.buckets[at])
+		if grow > all || stays && grow > free {
+			return k
+		}
+		if watch {
+			reserved := float64(float64(clipSum) * ratio.now)
+			if float64(w.need) < float64(all*int(w.bs))-reserved+slack(reserved) {
+				return k
+			}
+		}
+		all -= grow
+		free -= grow
+		if at++; at == len(w.buckets) {
+			at = 0
+		}
+		clipSum -= low
+		ratio.fall()
+	}
+	return most
+}
+
+// durations raises ms[i] to the duration of the i-th step from now on if that
+// is longer. The rank is calm for all of them. It returns how many it did: the
+// one after them has to be asked for.
+func (w *Worker) durations(ms []float64) int {
+	n, sum := len(w.run), w.sumLen
+	if n == 0 {
+		return len(ms)
+	}
+	step := &w.step
+	step.SetBatch(n)
+	for i, longest := range ms {
+		d := step.Fast(sum)
+		if d < 0 {
+			if d = step.Ms(sum); d == timing.Unknown {
+				return i
+			}
+		}
+		ms[i] = max(d, longest)
+		sum += n
+	}
+	return len(ms)
+}
+
+// advance runs the next passes, for which the rank is calm; they end at ends.
+func (w *Worker) advance(ends []float64) {
+	w.ended, w.rounds = w.ended[:0], max(w.rounds-len(ends), 0)
+	n := len(w.run)
+	if n == 0 {
+		w.pass = pass{}
+		return
+	}
+	grow, at := 0, int(w.steps%int64(w.bs))
+	for range ends {
+		grow += int(w.buckets[at])
+		if at++; at == len(w.buckets) {
+			at = 0
+		}
+		w.ratio.fall()
+	}
+	w.cache.Take(grow)
+	w.times.log = append(w.times.log, ends...)
+	w.sumLen += n * len(ends)
+	w.steps += int64(len(ends))
+	w.pass = pass{hadDecodes: true, decoded: true, effect: true}
+}

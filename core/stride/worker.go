@@ -121,21 +121,26 @@ type Worker struct {
 	retries     int
 }
 
-// Serves reports whether this engine can stand for e: one SGLang rank that
-// serves whole requests, without speculation.
+// Serves reports whether this engine can stand for e: SGLang ranks that
+// serve whole requests, without speculation.
 func Serves(e config.Engine) bool {
-	return e.Backend == config.SGLang && e.Role == config.Aggregated && e.DPSize == 1 && e.MTP.Drafts == 0 &&
+	return e.Backend == config.SGLang && e.Role == config.Aggregated && e.MTP.Drafts == 0 &&
 		e.HostOffload.Blocks == 0 && e.BlockSize <= stretch.MaxBlockSize
 }
 
-// New returns an idle worker. e is checked and one that it Serves.
+// New returns an idle worker: a rank of e.DPSize, which share the chunk and
+// reserve less each (engine notes §6). e is checked and one that it Serves.
 func New(e config.Engine, w *workload.Workload, traceBlockSize int) *Worker {
 	model := timing.New(e)
+	conservativeness := e.SGLang.Conservativeness
+	if e.DPSize > 1 {
+		conservativeness = float64(conservativeness * 0.3)
+	}
 	return &Worker{
 		load: w, cache: branch.New(w.Prompts, e.NumGPUBlocks, e.BlockSize, traceBlockSize),
 		model: model, step: model.DecodeStep(), bs: int32(e.BlockSize),
-		maxLen: e.MaxModelLen, slots: e.MaxNumSeqs, opts: e.SGLang, chunk: e.SGLang.ChunkedPrefillSize, caches: e.EnablePrefixCaching,
-		ratio: newRatio(e.SGLang.Conservativeness),
+		maxLen: e.MaxModelLen, slots: e.MaxNumSeqs, opts: e.SGLang, chunk: e.SGLang.ChunkedPrefillSize / e.DPSize, caches: e.EnablePrefixCaching,
+		ratio: newRatio(conservativeness),
 		reqs:  make([]request, 1, 8), times: newTimes(), buckets: make([]int32, e.BlockSize), next: never,
 	}
 }
@@ -186,6 +191,17 @@ func (w *Worker) Ended() []int32 { return w.ended }
 // timing.Unknown. All but the end is done then; Resume tells it once what Ask
 // asks has been answered, and nothing else may be called before.
 func (w *Worker) Begin(nowMs float64) float64 {
+	w.begin(nowMs)
+	p := &w.pass
+	w.endRound(p.prefilled, p.prefilled || p.decoded)
+	if p.effect {
+		w.retries = 0
+	}
+	return w.Resume()
+}
+
+// begin is Begin but for the end of the round and of the pass.
+func (w *Worker) begin(nowMs float64) {
 	w.works, w.fresh, w.done, w.retracted, w.ended = w.works[:0], w.fresh[:0], w.done[:0], w.retracted[:0], w.ended[:0]
 	w.firsts, w.timed = w.firsts[:0], timing.Pass{StartMs: nowMs}
 	w.pass = pass{deferred: w.rounds > 0, ratio: w.ratio.now}
@@ -212,20 +228,27 @@ func (w *Worker) Begin(nowMs float64) float64 {
 	}
 	w.uses = max(w.uses, w.cache.Now.Seq&^late)
 	w.finish()
-	return w.Resume()
 }
+
+// rest is begin for a rank that has nothing to do in a pass of its group.
+func (w *Worker) rest() { w.pass, w.ended = pass{ratio: w.ratio.now}, w.ended[:0] }
 
 // Resume is Begin's answer for the pass that Begin ran last. It gives the
 // pass's tokens their time.
 func (w *Worker) Resume() float64 {
 	endMs := w.model.End(w.timed)
+	w.date(endMs)
+	return endMs
+}
+
+// date gives the tokens of the last pass their time.
+func (w *Worker) date(endMs float64) {
 	if w.pass.decoded {
 		w.times.log[len(w.times.log)-1] = endMs
 	}
 	for _, id := range w.firsts {
 		w.times.date(w.reqs[id].spans, endMs)
 	}
-	return endMs
 }
 
 // Ask is what has to be known before Resume can tell, if there is anything.
@@ -234,8 +257,7 @@ func (w *Worker) Ask() (timing.Query, bool) { return w.model.Ask(w.timed) }
 // ShareAnswers lets the worker find an outside provider's answers in c.
 func (w *Worker) ShareAnswers(c *timing.Cache) { w.model.Share(c) }
 
-// finish is the end of a pass: who comes back to the queue, the ratio, the
-// interval.
+// finish is the end of a pass: who comes back to the queue, and the ratio.
 func (w *Worker) finish() {
 	p := &w.pass
 	w.ended = append(w.ended, w.done...)
@@ -253,10 +275,6 @@ func (w *Worker) finish() {
 		w.hurdle, w.ordered = unknown, false
 	} else if len(w.works) == 0 && (p.hadDecodes || !p.deferred) {
 		w.ratio.fall()
-	}
-	w.endRound(p.prefilled, p.prefilled || p.decoded)
-	if p.effect {
-		w.retries = 0
 	}
 }
 
