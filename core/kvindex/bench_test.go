@@ -1,0 +1,264 @@
+package kvindex
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dryserve/dryserve/core/seq"
+)
+
+// The workload of router notes §10, on which the reference's index was timed.
+const (
+	benchRequests = 20000
+	benchWorkers  = 8
+	benchHeld     = 60000 // blocks a worker holds at most
+	benchKept     = 54000 // and after it has evicted
+)
+
+type benchRequest struct {
+	worker Slot
+	locals []uint64
+	exts   []uint64
+}
+
+type benchEvent struct {
+	worker    Slot
+	removal   bool
+	hasParent bool
+	parent    uint64
+	request   int32 // whose blocks are stored
+	from, to  int32
+	exts      []uint64 // removed
+}
+
+// lcg is the generator of the workload.
+type lcg uint64
+
+func (s *lcg) below(k uint64) int {
+	*s = *s*6364136223846793005 + 1442695040888963407
+	return int(uint64(*s) >> 33 % k)
+}
+
+func benchRequestsOf(n int) []benchRequest {
+	s := lcg(12345)
+	fresh := uint64(600)
+	var sessions [][]uint64
+	requests := make([]benchRequest, n)
+	for i := range requests {
+		var ids []uint64
+		add := func(count int) {
+			for range count {
+				ids = append(ids, fresh)
+				fresh++
+			}
+		}
+		if len(sessions) > 0 && s.below(10) < 6 {
+			k := s.below(uint64(len(sessions)))
+			ids = slices.Clone(sessions[k])
+			add(1 + s.below(32))
+			ids = ids[:min(len(ids), 1500)]
+			sessions[k] = ids
+		} else {
+			g := s.below(50)
+			base := [4]int{16, 32, 64, 96}[s.below(4)]
+			for j := range base {
+				ids = append(ids, uint64(g*96+j))
+			}
+			add(8 + s.below(120))
+			if len(sessions) == 400 {
+				sessions = sessions[1:]
+			}
+			sessions = append(sessions, ids)
+		}
+		r := &requests[i]
+		r.worker = Slot(s.below(benchWorkers))
+		for _, id := range ids {
+			r.locals = append(r.locals, id*0x9E3779B97F4A7C15^0x12345678)
+		}
+		r.exts = seq.Plain(1).AppendChain(nil, r.locals)
+	}
+	return requests
+}
+
+// benchCache is the LRU cache of a worker: which blocks it holds and which
+// request used each of them last.
+type benchCache struct {
+	used   map[uint64]int // last request that used a block
+	done   []int          // its requests, oldest first
+	events []benchEvent
+}
+
+// benchEvents lists the events that follow each request.
+func benchEvents(requests []benchRequest, chunk int) [][]benchEvent {
+	caches := make([]benchCache, benchWorkers)
+	for i := range caches {
+		caches[i].used = map[uint64]int{}
+	}
+	events := make([][]benchEvent, len(requests))
+	for i, r := range requests {
+		c := &caches[r.worker]
+		held := 0
+		for held < len(r.exts) {
+			if _, ok := c.used[r.exts[held]]; !ok {
+				break
+			}
+			held++
+		}
+		for _, ext := range r.exts {
+			c.used[ext] = i
+		}
+		c.done = append(c.done, i)
+		for from := held; from < len(r.exts); {
+			to := len(r.exts)
+			if chunk > 0 {
+				to = min(to, from+chunk)
+			}
+			e := benchEvent{worker: r.worker, request: int32(i), from: int32(from), to: int32(to)}
+			if from > 0 {
+				e.hasParent, e.parent = true, r.exts[from-1]
+			}
+			events[i] = append(events[i], e)
+			from = to
+		}
+		for len(c.used) > benchHeld || len(c.used) > benchKept && len(c.events) > 0 {
+			old := c.done[0]
+			c.done = c.done[1:]
+			var gone []uint64
+			for k := len(requests[old].exts) - 1; k >= 0; k-- {
+				if ext := requests[old].exts[k]; c.used[ext] == old {
+					if _, ok := c.used[ext]; ok {
+						gone = append(gone, ext)
+						delete(c.used, ext)
+					}
+				}
+			}
+			if len(gone) > 0 {
+				c.events = append(c.events, benchEvent{worker: r.worker, removal: true, exts: gone})
+			}
+		}
+		events[i] = append(events[i], c.events...)
+		c.events = c.events[:0]
+	}
+	return events
+}
+
+func (x *Index) play(requests []benchRequest, events []benchEvent) (bad int) {
+	for i := range events {
+		e := &events[i]
+		code := Applied
+		if e.removal {
+			code = x.Remove(e.worker, e.exts)
+		} else {
+			r := &requests[e.request]
+			code = x.Store(e.worker, e.hasParent, e.parent, r.locals[e.from:e.to], r.exts[e.from:e.to])
+		}
+		if code != Applied {
+			bad++
+		}
+	}
+	return bad
+}
+
+func sum(m *Matches) (n int) {
+	for _, d := range m.Depths {
+		n += int(d)
+	}
+	return n
+}
+
+// The counts and checksums of the reference's run.
+func TestBenchmarkWorkload(t *testing.T) {
+	requests := benchRequestsOf(benchRequests)
+	blocks := 0
+	for _, r := range requests {
+		blocks += len(r.exts)
+	}
+	for _, c := range []struct{ chunk, events int }{{1, 1_567_439}, {16, 119_082}, {0, 32_580}} {
+		if testing.Short() && c.chunk == 1 {
+			continue
+		}
+		events := benchEvents(requests, c.chunk)
+		x := New(benchWorkers)
+		var m Matches
+		count, moved, interleaved := 0, 0, 0
+		for i := range requests {
+			x.Match(requests[i].locals, false, &m)
+			interleaved += sum(&m)
+			if bad := x.play(requests, events[i]); bad > 0 {
+				t.Fatalf("chunk %d: %d events of request %d have errors", c.chunk, bad, i)
+			}
+			for _, e := range events[i] {
+				count++
+				moved += int(e.to-e.from) + len(e.exts)
+			}
+		}
+		final := 0
+		for i := range requests {
+			x.Match(requests[i].locals, false, &m)
+			final += sum(&m)
+		}
+		got := fmt.Sprintf("%d events, %d blocks, size %d, final %d, interleaved %d, %.1f per query", count, moved, x.Size(), final, interleaved, float64(blocks)/benchRequests)
+		want := fmt.Sprintf("%d events, %d blocks, size 456713, final 9513191, interleaved 9645863, 138.3 per query", c.events, 2_653_005)
+		if got != want {
+			t.Errorf("chunk %d: %s, want %s", c.chunk, got, want)
+		}
+		x.Check()
+	}
+}
+
+// BenchmarkIndex prints rates beside those of the reference (router notes §10).
+func BenchmarkIndex(b *testing.B) {
+	requests := benchRequestsOf(benchRequests)
+	for _, c := range []struct {
+		name  string
+		chunk int
+	}{{"1 block an event", 1}, {"16 blocks an event", 16}, {"whole suffix an event", 0}} {
+		events := benchEvents(requests, c.chunk)
+		b.Run(c.name, func(b *testing.B) { benchIndex(b, requests, events) })
+	}
+}
+
+func benchIndex(b *testing.B, requests []benchRequest, events [][]benchEvent) {
+	count := 0
+	for _, e := range events {
+		count += len(e)
+	}
+	var m Matches
+	var apply, match, both time.Duration
+	checksum := 0
+	for b.Loop() {
+		x := New(benchWorkers)
+		runtime.GC()
+		start := time.Now()
+		for i := range events {
+			x.play(requests, events[i])
+		}
+		apply += time.Since(start)
+		start = time.Now()
+		for i := range requests {
+			x.Match(requests[i].locals, false, &m)
+			checksum += sum(&m)
+		}
+		match += time.Since(start)
+		x = New(benchWorkers)
+		runtime.GC()
+		start = time.Now()
+		for i := range requests {
+			x.Match(requests[i].locals, false, &m)
+			checksum += sum(&m)
+			x.play(requests, events[i])
+		}
+		both += time.Since(start)
+	}
+	if checksum != b.N*(9513191+9645863) {
+		b.Fatalf("checksum %d", checksum)
+	}
+	rate := func(n int, d time.Duration) float64 { return float64(n) * float64(b.N) / d.Seconds() / 1000 }
+	b.ReportMetric(rate(count, apply), "kevents/s")
+	b.ReportMetric(rate(len(requests), match), "kqueries/s")
+	b.ReportMetric(rate(len(requests), both), "krequests/s")
+	b.ReportMetric(0, "ns/op")
+}
