@@ -149,10 +149,13 @@ func (x *Index) coverage(n int32, w Slot) int32 {
 
 // cover lets a slot cover at least the first k blocks of a node.
 func (x *Index) cover(n int32, w Slot, k int32) {
-	old := x.coverage(n, w)
-	if k <= old {
-		return
+	if old := x.coverage(n, w); k > old {
+		x.raise(n, w, k, old)
 	}
+}
+
+// raise lets a slot that covers old blocks of a node cover k, which are more.
+func (x *Index) raise(n int32, w Slot, k, old int32) {
 	c := &x.nodes[n]
 	if k < c.n {
 		x.cuts.set(&c.cut, w, k)

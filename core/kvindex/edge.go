@@ -16,6 +16,7 @@ func (x *Index) push(n int32, w Slot, locals, exts []uint64) {
 			x.owner[int(b)+i] = r
 		}
 		x.bind(n, w, b, exts[:k])
+		x.tips[w] = b + int32(k) - 1
 		locals, exts = locals[k:], exts[k:]
 	}
 }
@@ -33,8 +34,8 @@ func (x *Index) room(n int32, want int) (got int, b int32) {
 			return got, b
 		}
 	}
-	owned := max(int32(want), min(c.n/2, spareBlocks))
-	b = x.take(owned)
+	b, owned := x.take(max(int32(want), min(c.n/2, spareBlocks)))
+	want = min(want, int(owned))
 	id := x.newRun()
 	x.runs[id] = run{start: b, n: int32(want), room: owned, node: n, base: c.n}
 	for i := want; i < int(owned); i++ {
@@ -84,6 +85,9 @@ func (x *Index) bind(n int32, w Slot, b int32, exts []uint64) {
 	known := 0
 next:
 	for k, ext := range exts {
+		if k%ahead == 0 && len(exts)-k > 1 {
+			x.touched ^= t.touch(exts[k:min(k+ahead, len(exts))])
+		}
 		tag := tagOf(ext)
 		i := int(tag >> shift)
 		for ; slots[i&mask] != 0; i++ {
@@ -94,7 +98,7 @@ next:
 				continue next
 			}
 		}
-		slots[i&mask] = uint64(tag)<<32 | uint64(uint32(b)+uint32(k)+1)
+		slots[i&mask] = slot(tag, b+int32(k))
 		t.used++
 	}
 	x.count(w, len(exts)-known)
@@ -124,18 +128,6 @@ func (x *Index) find(ext uint64) (v int32, ok bool) {
 			return int32(uint32(s)) - 1, true
 		}
 	}
-}
-
-// blockSlot is where an external hash, which is there, stands in the table.
-func (x *Index) blockSlot(ext uint64) int {
-	slots := x.blocks.slots
-	mask := len(slots) - 1
-	tag := tagOf(ext)
-	i := int(tag >> x.blocks.shift)
-	for s := slots[i&mask]; uint32(s>>32) != tag || x.nameOf(s) != ext; s = slots[i&mask] {
-		i++
-	}
-	return i & mask
 }
 
 // place is the node of a block and its position in the edge.
@@ -177,25 +169,41 @@ func (x *Index) common(n int32, locals []uint64) int {
 	return k
 }
 
-// same is the number of leading hashes that the edge of n has from pos on,
-// among its local or its external ones.
-func (x *Index) same(slab []uint64, n, pos int32, hashes []uint64) int {
-	k := 0
-	for id := x.nodes[n].run; id != 0 && k < len(hashes); id = x.runs[id].next {
+// alike is the number of leading blocks, given by both their hashes, that the
+// edge to which block b belongs has behind it.
+func (x *Index) alike(b int32, locals, exts []uint64) int {
+	id := x.owner[b] &^ flags
+	b++
+	for k := 0; ; {
 		r := &x.runs[id]
-		if pos >= r.base+r.n {
-			continue
-		}
-		edge := slab[r.start+pos-r.base : r.start+r.n]
-		rest := hashes[k:]
-		for i := range min(len(edge), len(rest)) {
-			if edge[i] != rest[i] {
+		n := min(int(r.start+r.n-b), len(locals)-k)
+		edge, names := x.local[b:][:n], x.ext[b:][:n]
+		for i := range edge {
+			if edge[i] != locals[k+i] || names[i] != exts[k+i] {
 				return k + i
 			}
 		}
-		m := min(len(edge), len(rest))
-		k += m
-		pos += int32(m)
+		if k += n; k == len(locals) || r.next == 0 {
+			return k
+		}
+		id = r.next
+		b = x.runs[id].start
+	}
+}
+
+// named is the number of leading external hashes that the edge of n begins
+// with.
+func (x *Index) named(n int32, exts []uint64) int {
+	k := 0
+	for id := x.nodes[n].run; id != 0 && k < len(exts); id = x.runs[id].next {
+		r := &x.runs[id]
+		names := x.ext[r.start:][:min(int(r.n), len(exts)-k)]
+		for i := range names {
+			if names[i] != exts[k+i] {
+				return k + i
+			}
+		}
+		k += len(names)
 	}
 	return k
 }
@@ -210,7 +218,7 @@ func (x *Index) split(n, pos int32) (front int32) {
 	p.marks = internal | c.marks&(attached|oddly)
 	p.parent, p.prev, p.next = c.parent, c.prev, c.next
 	if c.marks&attached != 0 {
-		x.children.slots[x.childSlot(n)] = uint64(childTag(c.parent, c.first))<<32 | uint64(uint32(front)+1)
+		x.children.slots[x.childSlot(n)] = slot(childTag(c.parent, c.first), front)
 		if c.prev != 0 {
 			x.nodes[c.prev].next = front
 		} else {
@@ -303,10 +311,13 @@ func (x *Index) dropEdge(n int32) {
 	for id := x.nodes[n].run; id != 0; {
 		r := x.runs[id]
 		for b := r.start; b < r.start+r.n; b++ {
+			if (b-r.start)%ahead == 0 {
+				x.touched ^= x.blocks.touch(x.ext[b:min(b+ahead, r.start+r.n)])
+			}
 			if x.owner[b]&mark != 0 {
 				x.unbindOdd(x.ext[b])
 			} else {
-				x.blocks.drop(x.blockSlot(x.ext[b]))
+				x.blocks.drop(x.blocks.where(tagOf(x.ext[b]), b))
 			}
 			x.owner[b] = loose
 		}

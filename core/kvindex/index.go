@@ -38,13 +38,15 @@ type Index struct {
 	cuts  cuts
 	odd   odds
 
-	sizes  []int // by slot: its entries
-	covers []int // by slot: nodes it covers, wholly or in part
-	size   int   // of all slots
+	sizes  []int   // by slot: its entries
+	covers []int   // by slot: nodes it covers, wholly or in part
+	tips   []int32 // by slot: the block it stored last, likely the next one's parent
+	size   int     // of all slots
 
 	dead    []int32 // nodes to be freed at the end of the event
 	removed removed
 	alive   []uint64 // scratch of Match
+	touched uint64   // what table.touch returned
 }
 
 // Flags on an owner.
@@ -103,6 +105,7 @@ func (x *Index) Grow(slots int) {
 	if n := slots - len(x.sizes); n > 0 {
 		x.sizes = append(x.sizes, make([]int, n)...)
 		x.covers = append(x.covers, make([]int, n)...)
+		x.tips = append(x.tips, make([]int32, n)...)
 	}
 	words := max(1, (len(x.sizes)+63)/64)
 	if words == x.words {
@@ -177,15 +180,8 @@ func childTag(parent int32, local uint64) uint32 {
 
 // childSlot is where an attached node stands in the table of children.
 func (x *Index) childSlot(n int32) int {
-	t := &x.children
 	c := &x.nodes[n]
-	want := uint64(childTag(c.parent, c.first))<<32 | uint64(uint32(n)+1)
-	mask := len(t.slots) - 1
-	i := int(want >> 32 >> t.shift)
-	for t.slots[i&mask] != want {
-		i++
-	}
-	return i & mask
+	return x.children.where(childTag(c.parent, c.first), n)
 }
 
 // attach makes n, whose first hash is set, a child of parent.

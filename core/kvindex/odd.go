@@ -128,7 +128,7 @@ func (x *Index) settle(v int32) {
 	if r.blocks > 0 || r.entries > 0 {
 		return
 	}
-	x.blocks.drop(x.blockSlot(r.ext))
+	x.blocks.drop(x.blocks.where(tagOf(r.ext), v))
 	*r = oddHash{blocks: x.odd.free}
 	x.odd.free = ^v + 1
 }
@@ -145,7 +145,7 @@ func (x *Index) makeOdd(ext uint64) (v int32) {
 		x.blocks.put(tagOf(ext), v)
 		return v
 	}
-	x.blocks.slots[x.blockSlot(ext)] = uint64(tagOf(ext))<<32 | uint64(uint32(v)+1)
+	x.blocks.slots[x.blocks.where(tagOf(ext), b)] = slot(tagOf(ext), v)
 	n, pos := x.place(b)
 	x.owner[b] |= mark
 	x.nodes[n].marks |= oddly
@@ -223,18 +223,18 @@ func (x *Index) blocksOf(n, lo, hi int32) func(func(int32) bool) {
 	}
 }
 
-// rename prepares for a slot to cover blocks of n, from position pos on, under
-// external hashes of its own: where they differ from the tree's, the tree's
-// become odd.
-func (x *Index) rename(n, pos int32, exts []uint64) {
-	for {
-		k := x.same(x.ext, n, pos, exts)
-		if k == len(exts) {
-			return
+// rename prepares for a slot to cover the first blocks of n under external
+// hashes of its own: where they differ from the tree's, the tree's become odd.
+func (x *Index) rename(n int32, exts []uint64) {
+	k := x.named(n, exts)
+	if k == len(exts) {
+		return
+	}
+	for b := range x.blocksOf(n, int32(k), int32(len(exts))) {
+		if x.ext[b] != exts[k] {
+			x.makeOdd(x.ext[b])
 		}
-		b := x.at(n, pos+int32(k))
-		x.makeOdd(x.ext[b])
-		pos, exts = pos+int32(k)+1, exts[k+1:]
+		k++
 	}
 }
 

@@ -25,20 +25,24 @@ func newSpace() space {
 	return s
 }
 
-// take returns the first of n free slots, n > 0, that lie side by side. Their
-// owners are still to be set.
-func (x *Index) take(n int32) int32 {
+// take returns the first of free slots that lie side by side, n of them or, if
+// there is no room for that many in one place, fewer, n > 0. Their owners are
+// still to be set.
+func (x *Index) take(n int32) (b, got int32) {
 	order := bits.Len32(uint32(n - 1))
-	fits := x.space.some >> order << order
-	if fits == 0 {
+	if x.space.some>>max(order-2, 0) == 0 { // a quarter in one place would do
 		x.widen(order)
-		fits = x.space.some >> order << order
 	}
-	order = bits.TrailingZeros32(fits)
-	b := x.space.heads[order]
+	if fits := x.space.some >> order << order; fits != 0 {
+		order = bits.TrailingZeros32(fits)
+	} else {
+		order = bits.Len32(x.space.some) - 1
+	}
+	b = x.space.heads[order]
 	x.unlink(b, order)
+	n = min(n, 1<<order)
 	x.give(b+n, 1<<order-n)
-	return b
+	return b, n
 }
 
 // widen adds free slots, among them a piece of at least 2^order.

@@ -12,17 +12,21 @@ func (x *Index) Store(w Slot, hasParent bool, parent uint64, locals, exts []uint
 		if slices.Contains(exts, parent) {
 			return InvalidSequence
 		}
-		n, pos := x.locate(w, parent)
-		if pos < 0 {
+		b := x.parent(w, parent)
+		if b < 0 {
 			return ParentNotFound
 		}
-		if pos >= x.coverage(n, w) {
-			x.leave(w, parent)
-			x.sweep()
+		n, pos := x.place(b)
+		had := x.coverage(n, w)
+		if pos >= had {
+			if x.owner[b]&mark != 0 {
+				x.leave(w, parent)
+				x.sweep()
+			}
 			return ParentNotFound
 		}
 		var done bool
-		if p, done = x.resume(n, w, pos+1, locals, exts); done {
+		if p, done = x.resume(n, w, b, pos+1, had, locals, exts); done {
 			x.sweep()
 			return Applied
 		}
@@ -55,26 +59,49 @@ func (x *Index) locate(w Slot, ext uint64) (n, pos int32) {
 	return n, x.position(n, ext)
 }
 
-// resume stores blocks behind position from of the edge of n, whose blocks
-// before that w covers. If it cannot place all of them there it returns the
-// node that they are children of.
-func (x *Index) resume(n int32, w Slot, from int32, locals, exts []uint64) (p int32, done bool) {
-	rest := int(x.nodes[n].n - from)
-	k := min(x.same(x.local, n, from, locals), x.same(x.ext, n, from, exts))
-	switch {
-	case k == len(exts):
-		x.cover(n, w, from+int32(k))
-		x.name(n, w, from, exts)
-		return n, true
-	case k == rest && x.nodes[n].marks&internal == 0:
-		x.cover(n, w, from+int32(rest))
-		x.name(n, w, from, exts[:k])
-		x.lengthen(n, w, locals[k:], exts[k:])
-		return n, true
-	case rest > 0:
-		return x.split(n, from), false
+// parent is the block that slot w means by an external hash, if it has it;
+// negative if there is none.
+func (x *Index) parent(w Slot, ext uint64) (b int32) {
+	if b = x.tips[w]; int(b) < len(x.ext) && x.ext[b] == ext && x.owner[b] >= 0 && x.owner[b]&mark == 0 {
+		return b
 	}
-	return n, false
+	v, ok := x.find(ext)
+	if ok && v >= 0 {
+		return v
+	}
+	n, pos := x.locate(w, ext)
+	if pos < 0 {
+		return -1
+	}
+	return x.at(n, pos)
+}
+
+// resume stores blocks behind block b of the edge of n, which stands before
+// position from; w covers had blocks of the edge, b among them. If it cannot
+// place all of them there it returns the node that they are children of.
+func (x *Index) resume(n int32, w Slot, b, from, had int32, locals, exts []uint64) (p int32, done bool) {
+	rest := int(x.nodes[n].n - from)
+	k := 0
+	if rest > 0 {
+		k = x.alike(b, locals, exts)
+	}
+	leaf := x.nodes[n].marks&internal == 0
+	if k < len(exts) && (k < rest || !leaf) {
+		if rest > 0 {
+			n = x.split(n, from)
+		}
+		return n, false
+	}
+	if to := from + int32(k); to > had {
+		x.raise(n, w, to, had)
+	}
+	x.name(n, w, from, exts[:k])
+	if k < len(exts) {
+		x.lengthen(n, w, locals[k:], exts[k:])
+	} else if k > 0 {
+		x.tips[w] = x.at(n, from+int32(k)-1)
+	}
+	return n, true
 }
 
 // lengthen adds blocks of w alone to the edge of a leaf that w covers.
@@ -101,7 +128,7 @@ func (x *Index) descend(p int32, w Slot, locals, exts []uint64) {
 			c = x.split(c, k)
 			whole = true
 		}
-		x.rename(c, 0, exts[:k])
+		x.rename(c, exts[:k])
 		x.cover(c, w, k)
 		x.name(c, w, 0, exts[:k])
 		if !whole {

@@ -3,7 +3,7 @@ package kvindex
 import "math/bits"
 
 // table finds small numbers by hashes it does not keep: open addressing with
-// linear probing, at most three quarters full, without tombstones. A slot holds
+// linear probing, at most five eighths full, without tombstones. A slot holds
 // 32 bits of the mixed hash, which also say where the slot belongs, and the
 // number; who looks up compares the whole key with what the number stands for.
 type table struct {
@@ -26,18 +26,33 @@ func tagOf(hash uint64) uint32 { return uint32(hash * spread >> 32) }
 
 // put enters a number whose key is not in the table.
 func (t *table) put(tag uint32, number int32) {
-	if (t.used+1)*4 > len(t.slots)*3 {
+	if (t.used+1)*8 > len(t.slots)*5 {
 		t.grow()
 	}
 	t.used++
-	t.place(uint64(tag)<<32 | uint64(uint32(number)+1))
+	t.place(slot(tag, number))
 }
 
 // reserve makes room for n more keys.
 func (t *table) reserve(n int) {
-	for (t.used+n)*4 > len(t.slots)*3 {
+	for (t.used+n)*8 > len(t.slots)*5 {
 		t.grow()
 	}
+}
+
+// slot is how a number stands in the table.
+func slot(tag uint32, number int32) uint64 { return uint64(tag)<<32 | uint64(uint32(number)+1) }
+
+// where is the place of a number that is in the table under a tag.
+func (t *table) where(tag uint32, number int32) int {
+	want := slot(tag, number)
+	slots := t.slots
+	mask := len(slots) - 1
+	i := int(tag >> t.shift)
+	for slots[i&mask] != want {
+		i++
+	}
+	return i & mask
 }
 
 func (t *table) place(s uint64) {
@@ -59,6 +74,21 @@ func (t *table) grow() {
 			t.place(s)
 		}
 	}
+}
+
+// ahead is how many keys touch looks at in one go.
+const ahead = 32
+
+// touch reads the slots where keys belong, so that they are near when the keys
+// are entered or dropped one by one: the reads wait for memory together. What it
+// returns means nothing.
+func (t *table) touch(hashes []uint64) (x uint64) {
+	slots := t.slots
+	mask := uint(len(slots) - 1)
+	for _, h := range hashes {
+		x ^= slots[uint(tagOf(h)>>t.shift)&mask]
+	}
+	return x
 }
 
 // drop takes out what stands at slot i.
