@@ -170,21 +170,24 @@ func (x *Index) common(n int32, locals []uint64) int {
 }
 
 // alike is the number of leading blocks, given by both their hashes, that the
-// edge to which block b belongs has behind it.
-func (x *Index) alike(b int32, locals, exts []uint64) int {
+// edge to which block b belongs has behind it, and the last of them, b if there
+// is none.
+func (x *Index) alike(b int32, locals, exts []uint64) (k int, last int32) {
 	id := x.owner[b] &^ flags
-	b++
-	for k := 0; ; {
+	last = b
+	for b++; ; {
 		r := &x.runs[id]
 		n := min(int(r.start+r.n-b), len(locals)-k)
 		edge, names := x.local[b:][:n], x.ext[b:][:n]
 		for i := range edge {
-			if edge[i] != locals[k+i] || names[i] != exts[k+i] {
-				return k + i
+			if edge[i] != locals[k] || names[i] != exts[k] {
+				return k, last
 			}
+			last = b + int32(i)
+			k++
 		}
-		if k += n; k == len(locals) || r.next == 0 {
-			return k
+		if k == len(locals) || r.next == 0 {
+			return k, last
 		}
 		id = r.next
 		b = x.runs[id].start

@@ -18,7 +18,7 @@ func (x *Index) Remove(w Slot, exts []uint64) Code {
 	for i := 0; i < len(exts); {
 		ext := exts[i]
 		i++
-		n, pos := x.locate(w, ext)
+		n, pos, b := x.locate(w, ext)
 		if pos < 0 {
 			if n != 0 || !x.wasRemoved(ext) {
 				code = BlockNotFound
@@ -32,7 +32,7 @@ func (x *Index) Remove(w Slot, exts []uint64) Code {
 			x.prune(n)
 			continue
 		}
-		lo, more := x.swallow(n, w, pos, had, exts[i:])
+		lo, more := x.swallow(n, w, b, pos, had, exts[i:])
 		i += more
 		x.shrink(n, w, lo, had)
 		x.prune(n)
@@ -42,10 +42,9 @@ func (x *Index) Remove(w Slot, exts []uint64) Code {
 }
 
 // swallow counts the leading hashes that name blocks which w has in the same
-// node, and returns the lowest position among these and pos.
-func (x *Index) swallow(n int32, w Slot, pos, had int32, exts []uint64) (lo int32, count int) {
+// node as block b at position pos, and returns the lowest position among these and pos.
+func (x *Index) swallow(n int32, w Slot, b, pos, had int32, exts []uint64) (lo int32, count int) {
 	lo = pos
-	b := x.at(n, pos)
 	for count < len(exts) {
 		ext := exts[count]
 		// A neighbour, most of the time.
@@ -54,11 +53,11 @@ func (x *Index) swallow(n int32, w Slot, pos, had int32, exts []uint64) (lo int3
 		} else if pos+1 < had && x.sameRun(b, b+1) && x.ext[b+1] == ext && x.owner[b+1]&mark == 0 {
 			b, pos = b+1, pos+1
 		} else {
-			m, q := x.locate(w, ext)
+			m, q, c := x.locate(w, ext)
 			if m != n || q < 0 || q >= had {
 				break
 			}
-			b, pos = x.at(n, q), q
+			b, pos = c, q
 		}
 		lo = min(lo, pos)
 		count++

@@ -36,27 +36,30 @@ func (x *Index) Store(w Slot, hasParent bool, parent uint64, locals, exts []uint
 	return Applied
 }
 
-// locate is where slot w has the block it calls by an external hash; pos is
-// negative if it has none, or has an entry of that hash which leads nowhere
-// (then n is not 0).
-func (x *Index) locate(w Slot, ext uint64) (n, pos int32) {
-	v, ok := x.find(ext)
+// locate is where slot w has the block it calls by an external hash: the block,
+// its node and its position there. pos is negative if it has none, or has an
+// entry of that hash which leads nowhere (then n is not 0).
+func (x *Index) locate(w Slot, ext uint64) (n, pos, b int32) {
+	b, ok := x.find(ext)
 	if !ok {
-		return 0, -1
+		return 0, -1, 0
 	}
-	if v >= 0 {
-		n, pos = x.place(v)
+	if b >= 0 {
+		n, pos = x.place(b)
 		if pos >= x.coverage(n, w) {
-			return 0, -1
+			return 0, -1, 0
 		}
-		return n, pos
+		return n, pos, b
 	}
 	id, _ := x.entry(w, ext)
 	if id == 0 {
-		return 0, -1
+		return 0, -1, 0
 	}
 	n = x.odd.entries[id].node
-	return n, x.position(n, ext)
+	if pos = x.position(n, ext); pos >= 0 {
+		b = x.at(n, pos)
+	}
+	return n, pos, b
 }
 
 // parent is the block that slot w means by an external hash, if it has it;
@@ -69,11 +72,11 @@ func (x *Index) parent(w Slot, ext uint64) (b int32) {
 	if ok && v >= 0 {
 		return v
 	}
-	n, pos := x.locate(w, ext)
+	_, pos, b := x.locate(w, ext)
 	if pos < 0 {
 		return -1
 	}
-	return x.at(n, pos)
+	return b
 }
 
 // resume stores blocks behind block b of the edge of n, which stands before
@@ -83,7 +86,7 @@ func (x *Index) resume(n int32, w Slot, b, from, had int32, locals, exts []uint6
 	rest := int(x.nodes[n].n - from)
 	k := 0
 	if rest > 0 {
-		k = x.alike(b, locals, exts)
+		k, b = x.alike(b, locals, exts)
 	}
 	leaf := x.nodes[n].marks&internal == 0
 	if k < len(exts) && (k < rest || !leaf) {
@@ -98,8 +101,8 @@ func (x *Index) resume(n int32, w Slot, b, from, had int32, locals, exts []uint6
 	x.name(n, w, from, exts[:k])
 	if k < len(exts) {
 		x.lengthen(n, w, locals[k:], exts[k:])
-	} else if k > 0 {
-		x.tips[w] = x.at(n, from+int32(k)-1)
+	} else {
+		x.tips[w] = b
 	}
 	return n, true
 }
