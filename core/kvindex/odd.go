@@ -7,9 +7,9 @@ import "math/bits"
 // the tree. Their slots' entries cannot be derived from coverage, so they are
 // written down. A hash stays odd until no block and no entry carries it.
 type odds struct {
-	list  []oddHash
-	free  int32 // number of the first free record plus one, linked through blocks
-	found table // entries by slot and hash
+	list  []oddHash // 0 is none
+	free  int32     // first free record, linked through blocks; 0: none
+	found table     // entries by slot and hash
 
 	entries   []entry
 	freeEntry int32 // linked through next
@@ -30,7 +30,9 @@ type entry struct {
 	next, prev int32 // of the same node
 }
 
-func newOdds() odds { return odds{found: newTable(), entries: make([]entry, 1)} }
+func newOdds() odds {
+	return odds{list: make([]oddHash, 1), found: newTable(), entries: make([]entry, 1)}
+}
 
 func entryTag(w Slot, ext uint64) uint32 {
 	return tagOf(ext ^ bits.RotateLeft64(uint64(w)*0xD6E8FEB86659FD93, 32))
@@ -130,7 +132,7 @@ func (x *Index) settle(v int32) {
 	}
 	x.blocks.drop(x.blocks.where(tagOf(r.ext), v))
 	*r = oddHash{blocks: x.odd.free}
-	x.odd.free = ^v + 1
+	x.odd.free = ^v
 }
 
 // makeOdd makes a hash odd if it is not. Who has its only block by coverage
@@ -170,10 +172,10 @@ func (x *Index) inherit(w Slot, ext uint64, n int32) {
 }
 
 func (x *Index) newOdd(ext uint64) (v int32) {
-	if i := x.odd.free; i > 0 {
-		x.odd.free = x.odd.list[i-1].blocks
-		x.odd.list[i-1] = oddHash{ext: ext}
-		return ^(i - 1)
+	if i := x.odd.free; i != 0 {
+		x.odd.free = x.odd.list[i].blocks
+		x.odd.list[i] = oddHash{ext: ext}
+		return ^i
 	}
 	x.odd.list = append(x.odd.list, oddHash{ext: ext})
 	return ^int32(len(x.odd.list) - 1)

@@ -5,7 +5,8 @@ import "math/bits"
 // table finds small numbers by hashes it does not keep: open addressing with
 // linear probing, at most five eighths full, without tombstones. A slot holds
 // 32 bits of the mixed hash, which also say where the slot belongs, and the
-// number; who looks up compares the whole key with what the number stands for.
+// number, which is not -1; who looks up compares the whole key with what the
+// number stands for.
 type table struct {
 	slots []uint64 // tag<<32 | number+1; 0: empty
 	used  int
