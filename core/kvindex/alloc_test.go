@@ -9,13 +9,13 @@ import (
 // A warm index stores, matches, removes and clears without allocating.
 func TestWarmIndexAllocatesNothing(t *testing.T) {
 	requests := benchRequestsOf(1500)
-	events := benchEvents(requests, 16)
+	events := benchEvents(requests)
 	x := New(benchWorkers)
 	m := Matches{Lasts: true}
 	round := func() {
 		for i := range requests {
 			x.Match(requests[i].locals, false, &m)
-			x.play(requests, events[i])
+			x.play(&requests[i], events[i], 16)
 			if i%50 == 0 { // something to remove
 				r := &requests[i]
 				x.Remove(r.worker, r.exts[len(r.exts)/2:])

@@ -24,14 +24,12 @@ type benchRequest struct {
 	exts   []uint64
 }
 
+// benchEvent is a removal, or, without exts, that the worker of a request has
+// stored its blocks from one on, in one event or in several.
 type benchEvent struct {
-	worker    Slot
-	removal   bool
-	hasParent bool
-	parent    uint64
-	request   int32 // whose blocks are stored
-	from, to  int32
-	exts      []uint64 // removed
+	worker Slot
+	exts   []uint64
+	from   int
 }
 
 // lcg is the generator of the workload.
@@ -93,13 +91,12 @@ func benchRequestsOf(n int) []benchRequest {
 // benchCache is the LRU cache of a worker: which blocks it holds and which
 // request used each of them last.
 type benchCache struct {
-	used   map[uint64]int // last request that used a block
-	done   []int          // its requests, oldest first
-	events []benchEvent
+	used map[uint64]int // last request that used a block
+	done []int          // its requests, oldest first
 }
 
 // benchEvents lists the events that follow each request.
-func benchEvents(requests []benchRequest, chunk int) [][]benchEvent {
+func benchEvents(requests []benchRequest) [][]benchEvent {
 	caches := make([]benchCache, benchWorkers)
 	for i := range caches {
 		caches[i].used = map[uint64]int{}
@@ -118,19 +115,11 @@ func benchEvents(requests []benchRequest, chunk int) [][]benchEvent {
 			c.used[ext] = i
 		}
 		c.done = append(c.done, i)
-		for from := held; from < len(r.exts); {
-			to := len(r.exts)
-			if chunk > 0 {
-				to = min(to, from+chunk)
-			}
-			e := benchEvent{worker: r.worker, request: int32(i), from: int32(from), to: int32(to)}
-			if from > 0 {
-				e.hasParent, e.parent = true, r.exts[from-1]
-			}
-			events[i] = append(events[i], e)
-			from = to
+		if held < len(r.exts) {
+			events[i] = append(events[i], benchEvent{worker: r.worker, from: held})
 		}
-		for len(c.used) > benchHeld || len(c.used) > benchKept && len(c.events) > 0 {
+		evicting := len(c.used) > benchHeld
+		for evicting && len(c.used) > benchKept {
 			old := c.done[0]
 			c.done = c.done[1:]
 			var gone []uint64
@@ -143,30 +132,42 @@ func benchEvents(requests []benchRequest, chunk int) [][]benchEvent {
 				}
 			}
 			if len(gone) > 0 {
-				c.events = append(c.events, benchEvent{worker: r.worker, removal: true, exts: gone})
+				events[i] = append(events[i], benchEvent{worker: r.worker, exts: gone})
 			}
 		}
-		events[i] = append(events[i], c.events...)
-		c.events = c.events[:0]
 	}
 	return events
 }
 
-func (x *Index) play(requests []benchRequest, events []benchEvent) (bad int) {
+// play applies the events of a request, with at most chunk blocks stored in
+// each (0: any number). It returns the number of events and of those refused.
+func (x *Index) play(r *benchRequest, events []benchEvent, chunk int) (count, bad int) {
 	for i := range events {
 		e := &events[i]
-		code := Applied
-		if e.removal {
-			code = x.Remove(e.worker, e.exts)
-		} else {
-			r := &requests[e.request]
-			code = x.Store(e.worker, e.hasParent, e.parent, r.locals[e.from:e.to], r.exts[e.from:e.to])
+		if e.exts != nil {
+			count++
+			if x.Remove(e.worker, e.exts) != Applied {
+				bad++
+			}
+			continue
 		}
-		if code != Applied {
-			bad++
+		for from := e.from; from < len(r.exts); {
+			to := len(r.exts)
+			if chunk > 0 {
+				to = min(to, from+chunk)
+			}
+			parent := uint64(0)
+			if from > 0 {
+				parent = r.exts[from-1]
+			}
+			count++
+			if x.Store(e.worker, from > 0, parent, r.locals[from:to], r.exts[from:to]) != Applied {
+				bad++
+			}
+			from = to
 		}
 	}
-	return bad
+	return count, bad
 }
 
 func sum(m *Matches) (n int) {
@@ -183,23 +184,25 @@ func TestBenchmarkWorkload(t *testing.T) {
 	for _, r := range requests {
 		blocks += len(r.exts)
 	}
-	for _, c := range []struct{ chunk, events int }{{1, 1_567_439}, {16, 119_082}, {0, 32_580}} {
-		if testing.Short() && c.chunk == 1 {
-			continue
+	events := benchEvents(requests)
+	moved := 0
+	for i, list := range events {
+		for _, e := range list {
+			if moved += len(e.exts); e.exts == nil {
+				moved += len(requests[i].exts) - e.from
+			}
 		}
-		events := benchEvents(requests, c.chunk)
+	}
+	for _, c := range []struct{ chunk, events int }{{1, 1_567_439}, {16, 119_082}, {0, 32_580}} {
 		x := New(benchWorkers)
 		var m Matches
-		count, moved, interleaved := 0, 0, 0
+		count, interleaved := 0, 0
 		for i := range requests {
 			x.Match(requests[i].locals, false, &m)
 			interleaved += sum(&m)
-			if bad := x.play(requests, events[i]); bad > 0 {
-				t.Fatalf("chunk %d: %d events of request %d have errors", c.chunk, bad, i)
-			}
-			for _, e := range events[i] {
-				count++
-				moved += int(e.to-e.from) + len(e.exts)
+			n, bad := x.play(&requests[i], events[i], c.chunk)
+			if count += n; bad > 0 {
+				t.Fatalf("chunk %d: %d events of request %d are refused", c.chunk, bad, i)
 			}
 		}
 		final := 0
@@ -219,20 +222,17 @@ func TestBenchmarkWorkload(t *testing.T) {
 // BenchmarkIndex prints rates beside those of the reference (router notes §10).
 func BenchmarkIndex(b *testing.B) {
 	requests := benchRequestsOf(benchRequests)
+	events := benchEvents(requests)
 	for _, c := range []struct {
 		name  string
 		chunk int
 	}{{"1 block an event", 1}, {"16 blocks an event", 16}, {"whole suffix an event", 0}} {
-		events := benchEvents(requests, c.chunk)
-		b.Run(c.name, func(b *testing.B) { benchIndex(b, requests, events) })
+		b.Run(c.name, func(b *testing.B) { benchIndex(b, requests, events, c.chunk) })
 	}
 }
 
-func benchIndex(b *testing.B, requests []benchRequest, events [][]benchEvent) {
+func benchIndex(b *testing.B, requests []benchRequest, events [][]benchEvent, chunk int) {
 	count := 0
-	for _, e := range events {
-		count += len(e)
-	}
 	var m Matches
 	apply, match, both := time.Hour, time.Hour, time.Hour // of the best round
 	checksum := 0
@@ -240,8 +240,10 @@ func benchIndex(b *testing.B, requests []benchRequest, events [][]benchEvent) {
 		x := New(benchWorkers)
 		runtime.GC()
 		start := cpuTime()
+		count = 0
 		for i := range events {
-			x.play(requests, events[i])
+			n, _ := x.play(&requests[i], events[i], chunk)
+			count += n
 		}
 		apply = min(apply, cpuTime()-start)
 		start = cpuTime()
@@ -256,7 +258,7 @@ func benchIndex(b *testing.B, requests []benchRequest, events [][]benchEvent) {
 		for i := range requests {
 			x.Match(requests[i].locals, false, &m)
 			checksum += sum(&m)
-			x.play(requests, events[i])
+			x.play(&requests[i], events[i], chunk)
 		}
 		both = min(both, cpuTime()-start)
 	}
