@@ -74,17 +74,17 @@ func TestWarmTiersAllocateNothing(t *testing.T) {
 	x := NewTiers(benchWorkers)
 	index := New(benchWorkers)
 	m := Matches{Lasts: true}
-	var hits [tierCount]Hits
+	var hits [TierCount]Hits
 	round := func() {
 		for i, r := range requests {
-			in := Tier(i % int(tierCount))
+			in := Tier(i % int(TierCount))
 			x.Store(in, r.worker, false, 0, r.locals, r.exts)
 			index.Match(r.locals, false, &m)
 			x.Extend(r.locals, &m, &hits)
 			x.Remove(in, r.worker, r.exts[len(r.exts)/2:])
 		}
 		for w := range benchWorkers {
-			for in := range tierCount {
+			for in := range TierCount {
 				x.Clear(in, Slot(w))
 			}
 		}
@@ -125,7 +125,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 			w := present[r.IntN(len(present))]
 			q := &requests[r.IntN(len(requests))]
 			x.Store(w, false, 0, q.locals, q.exts)
-			tiers.Store(Tier(r.IntN(int(tierCount))), w, false, 0, q.locals, q.exts)
+			tiers.Store(Tier(r.IntN(int(TierCount))), w, false, 0, q.locals, q.exts)
 			x.Remove(w, q.exts[r.IntN(len(q.exts)):])
 		}
 		if r.IntN(5) < 2 && len(present) > 0 {
@@ -134,7 +134,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 			present = slices.Delete(present, k, k+1)
 			free = append(free, w)
 			x.Clear(w)
-			for in := range tierCount {
+			for in := range TierCount {
 				tiers.Forget(in, w)
 			}
 			if x.SlotSize(w) != 0 {

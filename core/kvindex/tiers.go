@@ -13,7 +13,7 @@ const (
 	Host Tier = iota
 	Disk
 	External
-	tierCount
+	TierCount // how many there are
 )
 
 // Tiers is what the workers hold below their devices: for each tier a table of
@@ -21,7 +21,7 @@ const (
 // block, each with the slots that have it (router notes §3). A slot may have
 // an edge without having what leads to it. Take it from NewTiers.
 type Tiers struct {
-	tiers [tierCount]tier
+	tiers [TierCount]tier
 	slots int
 	words int // of 64 slots in a set of slots
 	walk  walk
@@ -261,7 +261,7 @@ type Hits struct {
 // Extend finds what each tier adds to the matches on the devices, which have
 // been asked for with Lasts (router notes §3). Tiers that never had an event
 // have no hits. It fills hits by tier.
-func (x *Tiers) Extend(locals []uint64, device *Matches, hits *[tierCount]Hits) {
+func (x *Tiers) Extend(locals []uint64, device *Matches, hits *[TierCount]Hits) {
 	k := &x.walk
 	for _, w := range k.slots {
 		k.at[w] = position{}

@@ -75,7 +75,7 @@ func TestGoldenTiers(t *testing.T) {
 		}
 		for _, q := range c.Queries {
 			m := Matches{Lasts: true}
-			var hits [tierCount]Hits
+			var hits [TierCount]Hits
 			x.index.Match(q.Locals, false, &m)
 			tiers.Extend(q.Locals, &m, &hits)
 			sameRows(t, x.rows(m.Slots, m.Depths), q.Device)
@@ -84,7 +84,7 @@ func TestGoldenTiers(t *testing.T) {
 			}
 		}
 		for w := range x.keys {
-			for in := range tierCount {
+			for in := range TierCount {
 				tiers.Clear(in, Slot(w))
 				if tiers.tiers[in].sizes[w] != 0 {
 					t.Fatalf("slot %d keeps edges in tier %d", w, in)
@@ -227,12 +227,12 @@ func playTiers(t *testing.T, data []byte) {
 	}
 	x := NewTiers(0)
 	x.Grow(slots)
-	models := [tierCount]*naiveTier{newNaiveTier(), newNaiveTier(), newNaiveTier()}
-	seen := [tierCount]bool{}
+	models := [TierCount]*naiveTier{newNaiveTier(), newNaiveTier(), newNaiveTier()}
+	seen := [TierCount]bool{}
 	s := style{2 + d.roll(4), d.roll(6)}
 	index := New(slots)
 	for len(d.data) > 0 {
-		w, in := Slot(d.roll(slots)), Tier(d.roll(int(tierCount)))
+		w, in := Slot(d.roll(slots)), Tier(d.roll(int(TierCount)))
 		blocks := s.path(d)
 		var locals, exts []uint64
 		for _, b := range blocks {
@@ -268,21 +268,21 @@ func playTiers(t *testing.T, data []byte) {
 		compareTiers(t, x, index, models, seen, s.path(d))
 	}
 	for w := range slots {
-		for in := range tierCount {
+		for in := range TierCount {
 			x.Forget(in, Slot(w))
 		}
 	}
 	noEdges(t, x)
 }
 
-func compareTiers(t *testing.T, x *Tiers, index *Index, models [tierCount]*naiveTier, seen [tierCount]bool, query []naiveBlock) {
+func compareTiers(t *testing.T, x *Tiers, index *Index, models [TierCount]*naiveTier, seen [TierCount]bool, query []naiveBlock) {
 	t.Helper()
 	var locals []uint64
 	for _, b := range query {
 		locals = append(locals, b.local)
 	}
 	m := Matches{Lasts: true}
-	var hits [tierCount]Hits
+	var hits [TierCount]Hits
 	index.Match(locals, false, &m)
 	x.Extend(locals, &m, &hits)
 	type at struct {

@@ -17,27 +17,7 @@
 // Source: router notes §6.2, §6.4, §6.5.
 package queue
 
-// Policy orders the requests of a class.
-type Policy uint8
-
-// First come, last come, or the weighted shortest first.
-const (
-	FCFS Policy = iota
-	LCFS
-	WSPT
-)
-
-// None is the limit that is no limit.
-const None = -1
-
-// Class is how a class is served.
-type Class struct {
-	Policy  Policy
-	Quantum int64 // tokens it may spend each round, > 0
-
-	// Limits for each rank of a worker; None: no limit.
-	MaxRequests, MaxTokens, MaxCached int64
-}
+import "github.com/dryserve/dryserve/core/config"
 
 // Item is a handle of a waiting request, above 0.
 type Item int32
@@ -91,7 +71,7 @@ type Queue struct {
 }
 
 type class struct {
-	Class
+	config.PolicyClass
 	heap    []Item
 	deficit uint64
 
@@ -107,10 +87,10 @@ type item struct {
 }
 
 // New returns an empty queue of classes.
-func New(classes []Class) *Queue {
+func New(classes []config.PolicyClass) *Queue {
 	q := &Queue{classes: make([]class, len(classes)), items: make([]item, 1), carry: -1}
 	for i, c := range classes {
-		q.classes[i].Class = c
+		q.classes[i].PolicyClass = c
 	}
 	return q
 }
@@ -126,8 +106,8 @@ func (q *Queue) ClassLen(class int32) int { return len(q.classes[class].heap) }
 func (q *Queue) Push(r Request, ranks int) (Item, Full) {
 	c := &q.classes[r.Class]
 	have := [...]uint64{Requests: uint64(len(c.heap)), Tokens: c.tokens, Cached: c.cached}
-	for limit, each := range [...]int64{Free: None, Requests: c.MaxRequests, Tokens: c.MaxTokens, Cached: c.MaxCached} {
-		if each == None {
+	for limit, each := range [...]int64{Free: config.NoLimit, Requests: c.MaxRequests, Tokens: c.MaxTokens, Cached: c.MaxCached} {
+		if each == config.NoLimit {
 			continue
 		}
 		if most := uint64(each) * uint64(ranks); have[limit] >= most {
@@ -142,7 +122,7 @@ func (q *Queue) Push(r Request, ranks int) (Item, Full) {
 		q.items = append(q.items, item{})
 	}
 	x := item{Request: r, cost: r.Cost(), order: q.next}
-	x.score = c.Policy.score(&x)
+	x.score = score(c.Queue, &x)
 	q.items[id] = x
 	q.next++
 	q.n++
@@ -155,12 +135,12 @@ func (q *Queue) Push(r Request, ranks int) (Item, Full) {
 }
 
 // score is higher for what comes first.
-func (p Policy) score(x *item) float64 {
+func score(p config.QueuePolicy, x *item) float64 {
 	jump := max(x.Jump, 0)
 	switch p {
-	case LCFS:
+	case config.QueueLCFS:
 		return jump + x.Secs
-	case WSPT:
+	case config.QueueWSPT:
 		return (1 + jump) / float64(x.cost)
 	}
 	return jump - x.Secs

@@ -6,16 +6,27 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/dryserve/dryserve/core/config"
 )
 
-// goldenClasses are the classes of the profile in queue.json.
-var goldenClasses = []Class{
-	{FCFS, 1000, None, None, None},
-	{WSPT, 500, 3, None, None},
-	{FCFS, 250, None, None, None},
-	{FCFS, 100, None, 6000, 2000},
-	{FCFS, 4000, None, None, None},
+// limited is a class with limits on requests, tokens and cached tokens.
+func limited(policy config.QueuePolicy, quantum, requests, tokens, cached int64) config.PolicyClass {
+	return config.PolicyClass{Queue: policy, Quantum: quantum, MaxRequests: requests, MaxTokens: tokens, MaxCached: cached}
 }
+
+// goldenClasses are the classes of the profile in queue.json.
+func goldenClasses() []config.PolicyClass {
+	return []config.PolicyClass{
+		limited(config.QueueFCFS, 1000, none, none, none),
+		limited(config.QueueWSPT, 500, 3, none, none),
+		limited(config.QueueFCFS, 250, none, none, none),
+		limited(config.QueueFCFS, 100, none, 6000, 2000),
+		limited(config.QueueFCFS, 4000, none, none, none),
+	}
+}
+
+const none = config.NoLimit
 
 // The reference's queue, step by step.
 func TestGoldenQueue(t *testing.T) {
@@ -48,12 +59,12 @@ func TestGoldenQueue(t *testing.T) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		t.Fatal(err)
 	}
-	single := map[string]Policy{"synthetic fcfs": FCFS, "synthetic wspt": WSPT, "synthetic lcfs": LCFS}
+	single := map[string]config.QueuePolicy{"synthetic fcfs": config.QueueFCFS, "synthetic wspt": config.QueueWSPT, "synthetic lcfs": config.QueueLCFS}
 	steps, full := 0, 0
 	for _, c := range file.Cases {
-		classes := goldenClasses
+		classes := goldenClasses()
 		if policy, ok := single[c.Profile]; ok {
-			classes = []Class{{policy, 1, None, None, None}}
+			classes = []config.PolicyClass{limited(policy, 1, none, none, none)}
 		}
 		q := New(classes)
 		for _, s := range c.Steps {
@@ -120,7 +131,7 @@ func rejection(f Full) goldenResult {
 // naive is the queue of router notes §6 as it stands there: lists, looked
 // through one by one, and one round of spending after the other.
 type naive struct {
-	classes  []Class
+	classes  []config.PolicyClass
 	waiting  [][]naiveItem
 	deficits []uint64
 	cursor   int
@@ -158,10 +169,10 @@ func (n *naive) first(k int) int {
 	list := n.waiting[k]
 	score := func(x naiveItem) float64 {
 		jump := max(0, x.Jump)
-		switch n.classes[k].Policy {
-		case LCFS:
+		switch n.classes[k].Queue {
+		case config.QueueLCFS:
 			return jump + x.Secs
-		case WSPT:
+		case config.QueueWSPT:
 			return (1 + jump) / float64(x.Cost())
 		}
 		return jump - x.Secs
@@ -273,13 +284,13 @@ func play(t *testing.T, data []byte) {
 	d := &dice{data}
 	limit := func() int64 {
 		if d.roll(3) > 0 {
-			return None
+			return none
 		}
 		return int64(d.roll(200))
 	}
-	classes := make([]Class, 1+d.roll(4))
+	classes := make([]config.PolicyClass, 1+d.roll(4))
 	for i := range classes {
-		classes[i] = Class{Policy(d.roll(3)), 1 + int64(d.roll(200)), limit(), limit(), limit()}
+		classes[i] = limited(config.QueuePolicy(d.roll(3)), 1+int64(d.roll(200)), limit(), limit(), limit())
 	}
 	q := New(classes)
 	n := &naive{classes: classes, waiting: make([][]naiveItem, len(classes)), deficits: make([]uint64, len(classes)), carry: -1}
@@ -360,7 +371,7 @@ func TestRandomQueues(t *testing.T) {
 }
 
 func TestWarmQueueAllocatesNothing(t *testing.T) {
-	q := New(goldenClasses)
+	q := New(goldenClasses())
 	round := func() {
 		for i := range 200 {
 			q.Push(Request{Class: int32(i % 5), Tokens: uint64(i * 37 % 900), Secs: float64(i)}, 100)
