@@ -9,9 +9,9 @@ var longFunctions = map[string]string{}
 // packages of the layers above it in this list. Packages of one line know
 // nothing of each other.
 var coreLayers = [][]string{
-	{"config", "fmath", "hashtable", "idtable", "moments", "prefix", "rng", "seq", "trace"},
-	{"kv", "offload", "radix", "timing", "stats", "workload", "extent", "branch"},
-	{"engine", "stretch"},
+	{"active", "config", "fmath", "hashtable", "idtable", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
+	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
+	{"engine", "router", "stretch"},
 	{"sglang", "stride"},
 	{"group"},
 	{"replay"},
@@ -44,5 +44,7 @@ var directModules = map[string]string{
 	"github.com/klauspost/compress": "gzip and zstd of trace files",
 	"github.com/spf13/pflag":        "command-line flags",
 	"github.com/vbauerster/mpb/v8":  "progress bar",
+	"github.com/zeebo/blake3":       "keyed names of tracked blocks",
 	"github.com/zeebo/xxh3":         "the block hash",
+	"go.yaml.in/yaml/v3":            "policy files",
 }

@@ -2,6 +2,7 @@ package routerconfig
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dryserve/dryserve/core/config"
@@ -114,7 +115,10 @@ func ignored(name string, check func(value) error) field {
 }
 
 // fields lists all names, in the reference's order.
-func fields() []field {
+func fields() []field { return slices.Concat(costFields(), loadFields(), liveFields(), bypassFields()) }
+
+// costFields say what a worker costs.
+func costFields() []field {
 	return []field{
 		real("overlap_score_credit", false, func(c *Config) *float64 { return &c.OverlapCredit }),
 		real("overlap_score_credit_decay", false, func(c *Config) *float64 { return &c.OverlapCreditDecay }),
@@ -133,6 +137,12 @@ func fields() []field {
 		real("host_cache_hit_weight", false, func(c *Config) *float64 { return &c.HostHitWeight }),
 		real("disk_cache_hit_weight", false, func(c *Config) *float64 { return &c.DiskHitWeight }),
 		real("router_temperature", false, func(c *Config) *float64 { return &c.Temperature }),
+	}
+}
+
+// loadFields say what is known of the workers.
+func loadFields() []field {
+	return []field{
 		flag("use_kv_events", false, func(c *Config) *bool { return &c.UseKVEvents }),
 		ignored("durable_kv_events", func(v value) error {
 			if on, err := v.bool(); err != nil || on {
@@ -151,6 +161,12 @@ func fields() []field {
 		textOrNull("router_tracking_key_id", true, func(c *Config) *string { return &c.TrackingKeyID }),
 		word("router_prefill_load_model", modelWords, false,
 			func(c *Config, i int) { c.LoadModel = config.PrefillLoadModel(min(i, 1)) }, func(c *Config) int { return int(c.LoadModel) }),
+	}
+}
+
+// liveFields are for live routers, but for when and how requests wait.
+func liveFields() []field {
+	return []field{
 		ignored("router_snapshot_threshold", func(v value) error {
 			if v.kind == null {
 				return nil
@@ -182,6 +198,12 @@ func fields() []field {
 		word("shared_cache_type", cacheWords, false,
 			func(c *Config, i int) { c.SharedCache = config.SharedCache(i) }, func(c *Config) int { return int(c.SharedCache) }),
 		optional("router_predicted_ttl_secs", false, func(c *Config) *float64 { return &c.PredictedTTLSecs }),
+	}
+}
+
+// bypassFields say when a live router spares a prompt the prefill pool.
+func bypassFields() []field {
+	return []field{
 		flag("conditional_disagg_enabled", true, func(c *Config) *bool { return &c.Bypass.Enabled }),
 		word("conditional_disagg_policy", bypassWords, true,
 			func(c *Config, i int) { c.Bypass.Policy = config.BypassPolicy(i) }, func(c *Config) int { return int(c.Bypass.Policy) }),
