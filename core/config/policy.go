@@ -228,8 +228,8 @@ func isPolicyName(name string) bool {
 }
 
 // ClassRequest is what the name of a class in a request comes down to: an
-// explicit class, or a family. The zero value asks for the only class of a
-// router without classes.
+// explicit class, or a family. For a router without classes the zero value will
+// do.
 type ClassRequest struct {
 	Direct bool
 	Index  int32 // of the class, or of the family's first class
@@ -254,7 +254,7 @@ func (p *RouterPolicy) Resolve(name string) ClassRequest {
 
 // Class is the class of a request of whose prompt so many tokens are not cached.
 func (p *RouterPolicy) Class(r ClassRequest, uncached uint64) int {
-	if r.Direct {
+	if r.Direct || len(p.Buckets) == 0 {
 		return int(r.Index)
 	}
 	b := len(p.Buckets) - 1
