@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/dryserve/dryserve/core/seq"
 )
@@ -270,4 +271,75 @@ func benchIndex(b *testing.B, requests []benchRequest, events [][]benchEvent, ch
 	b.ReportMetric(rate(len(requests), match), "kqueries/s")
 	b.ReportMetric(rate(len(requests), both), "krequests/s")
 	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkBigIndex fills an index with ten million blocks over 64 workers and
+// asks for prompts of 2,000 blocks.
+func BenchmarkBigIndex(b *testing.B) {
+	const (
+		workers = 64
+		prompt  = 2000
+		total   = 10_000_000
+	)
+	x, prompts := bigIndex(workers, prompt, total)
+	if x.Size() < total {
+		b.Fatalf("%d blocks", x.Size())
+	}
+	runtime.GC()
+	var after runtime.MemStats
+	runtime.ReadMemStats(&after)
+	var m Matches
+	worst, i := time.Duration(0), 0
+	for b.Loop() {
+		start := cpuTime()
+		for range 10 {
+			x.Match(prompts[i%len(prompts)], false, &m)
+			if i++; m.Depths[0] == 0 {
+				b.Fatal("no match")
+			}
+		}
+		worst = max(worst, (cpuTime()-start)/10)
+	}
+	b.ReportMetric(float64(x.bytes())/1e6, "MB-index")
+	b.ReportMetric(float64(after.HeapInuse)/1e6, "MB-heap")
+	b.ReportMetric(float64(x.Size())/1e6, "Mblocks")
+	b.ReportMetric(float64(x.Blocks())/1e6, "Mdistinct")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/10, "µs/query")
+	b.ReportMetric(float64(worst.Microseconds()), "µs-worst")
+	b.ReportMetric(0, "ns/op")
+}
+
+// bigIndex stores prompts, two fifths of whose blocks a group of eight workers
+// shares, in events of 16 blocks.
+func bigIndex(workers, prompt, total int) (x *Index, queries [][]uint64) {
+	x = New(workers)
+	fresh := uint64(1 << 40)
+	shared := prompt * 2 / 5
+	locals, exts := make([]uint64, prompt), make([]uint64, 0, prompt)
+	for n := 0; x.Size() < total; n++ {
+		w := n % workers
+		for i := range locals {
+			if i < shared {
+				locals[i] = uint64(n/workers%50*8+w/8)*10000 + uint64(i)
+				continue
+			}
+			locals[i] = fresh
+			fresh++
+		}
+		exts = seq.Plain(1).AppendChain(exts[:0], locals)
+		for from := 0; from < prompt; from += 16 {
+			to := min(from+16, prompt)
+			x.Store(Slot(w), from > 0, exts[max(from, 1)-1], locals[from:to], exts[from:to])
+		}
+		if n%97 == 0 {
+			queries = append(queries, slices.Clone(locals))
+		}
+	}
+	return x, queries
+}
+
+// bytes is the memory that an index holds.
+func (x *Index) bytes() int {
+	return 8*(cap(x.local)+cap(x.ext)+cap(x.blocks.slots)+cap(x.children.slots)+cap(x.more)+cap(x.cuts.slab)) +
+		4*cap(x.owner) + int(unsafe.Sizeof(run{}))*cap(x.runs) + int(unsafe.Sizeof(node{}))*cap(x.nodes)
 }

@@ -55,21 +55,11 @@ func (s *scratch) hit(w kvindex.Slot, in kvindex.Tier) *int32 {
 // cached, or what is worth as much.
 func (r *Router) bestCached(list []found) (tokens uint64) {
 	for _, f := range list {
-		if r.serves(int32(f.slot)) {
+		if r.serving[f.slot] {
 			tokens = max(tokens, f.hits.cached(&r.Config, r.BlockSize))
 		}
 	}
 	return tokens
-}
-
-// serves reports whether a slot belongs to a worker that takes requests.
-func (r *Router) serves(slot int32) bool {
-	for _, id := range r.order {
-		if w := &r.workers[id]; slot >= w.first && slot < w.first+w.ranks {
-			return true
-		}
-	}
-	return false
 }
 
 // project lists the candidates with what a request would find there

@@ -16,7 +16,10 @@ func (r *Router) Place(q Request, nowMs float64) (Handle, Fault) {
 	}
 	tokens := uint64(max(q.Tokens, 0))
 	found := r.lookUp(q.Locals)
-	cached := r.bestCached(found)
+	cached := uint64(0)
+	if r.sorts {
+		cached = r.bestCached(found)
+	}
 	class := r.policy.Class(q.Class, tokens-min(cached, tokens))
 	waits := r.policy.Classes[class].Waits() && (r.queue.ClassLen(int32(class)) > 0 || r.allBusy(class))
 	if !waits && len(r.order) == 0 {

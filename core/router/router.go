@@ -62,6 +62,7 @@ type Handle int32
 type Router struct {
 	Params
 	policy config.RouterPolicy
+	sorts  bool // it matters for the class, or in the queue, what is cached
 
 	index *kvindex.Index
 	tiers *kvindex.Tiers
@@ -75,6 +76,7 @@ type Router struct {
 	order   []int32  // those that are candidates, ascending
 	ranks   int      // of these
 	slots   slots
+	serving []bool // by slot: it belongs to a candidate
 
 	requests []request
 	free     Handle // linked through item, 0: none
@@ -177,6 +179,7 @@ func New(p Params) *Router {
 	} else {
 		r.policy = config.OneClass(p.Config)
 	}
+	r.sorts = len(r.policy.Buckets) > 0 || r.policy.Classes[0].Waits()
 	r.queue = queue.New(r.policy.Classes)
 	r.scratch.blocked = make([]bool, len(r.policy.Classes))
 	return r

@@ -447,12 +447,13 @@ type traffic struct {
 	locals [][]uint64
 	chains [][]uint64
 	live   []Handle
+	below  bool // some events are of lower tiers
 	source *rand.PCG
 	rnd    *rand.Rand
 }
 
 func newTraffic(c config.Router, workers, ranks int, lagMs float64) *traffic {
-	x := &traffic{r: New(Params{Config: c, BlockSize: 16, Seed: 1, LagMs: lagMs, Predicts: true})}
+	x := &traffic{below: true, r: New(Params{Config: c, BlockSize: 16, Seed: 1, LagMs: lagMs, Predicts: true})}
 	for id := range workers {
 		x.r.AddWorker(id, ranks, 8192)
 	}
@@ -472,7 +473,14 @@ func newTraffic(c config.Router, workers, ranks int, lagMs float64) *traffic {
 	return x
 }
 
-func (x *traffic) round(t *testing.T) {
+func (x *traffic) tier(k int) Tier {
+	if !x.below {
+		return Device
+	}
+	return Tier(k / 7 % 2)
+}
+
+func (x *traffic) round(t testing.TB) {
 	r := x.r
 	x.source.Seed(7, 8)
 	x.live = x.live[:0]
@@ -496,9 +504,9 @@ func (x *traffic) round(t *testing.T) {
 		h, f := r.Place(Request{Tag: uint32(k), Tokens: len(x.locals[i])*16 + 5, Locals: x.locals[i], Sequence: x.chains[i], Strict: uint32(k % 3)}, now)
 		fine(f)
 		x.live = append(x.live, h)
-		fine(r.Apply(&Event{Worker: k % len(r.order), Tier: Tier(k / 7 % 2), Locals: x.locals[i], Exts: x.chains[i]}, now))
+		fine(r.Apply(&Event{Worker: k % len(r.order), Tier: x.tier(k), Locals: x.locals[i], Exts: x.chains[i]}, now))
 		if k%5 == 0 {
-			fine(r.Apply(&Event{Worker: k % len(r.order), Tier: Tier(k / 7 % 2), Kind: Cleared}, now))
+			fine(r.Apply(&Event{Worker: k % len(r.order), Tier: x.tier(k), Kind: Cleared}, now))
 		}
 		if len(x.live) > 20 {
 			fine(r.PrefillDone(x.live[len(x.live)-20], now))
@@ -511,7 +519,7 @@ func (x *traffic) round(t *testing.T) {
 		end(h)
 	}
 	for id := range r.order {
-		for tier := range Tier(2) {
+		for tier := range x.tier(7) + 1 {
 			fine(r.Apply(&Event{Worker: id, Tier: tier, Kind: Cleared}, now))
 		}
 	}

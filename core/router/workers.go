@@ -51,6 +51,15 @@ func (r *Router) AddWorker(id, ranks, budget int) {
 	r.load.Grow(n)
 	for len(r.scratch.at) < n {
 		r.scratch.at = append(r.scratch.at, -1)
+		r.serving = append(r.serving, false)
+	}
+	r.serve(r.workers[id], true)
+}
+
+// serve notes whether requests may go to a worker.
+func (r *Router) serve(w worker, yes bool) {
+	for slot := w.first; slot < w.first+w.ranks; slot++ {
+		r.serving[slot] = yes
 	}
 }
 
@@ -62,6 +71,7 @@ func (r *Router) Drain(id int) {
 		i, _ := slices.BinarySearch(r.order, int32(id))
 		r.order = slices.Delete(r.order, i, i+1)
 		r.ranks -= int(w.ranks)
+		r.serve(*w, false)
 	}
 }
 
