@@ -40,11 +40,12 @@ var exactMath = []string{
 
 // directModules are the modules go.mod may require by itself, and what for.
 var directModules = map[string]string{
-	"github.com/google/go-cmp":      "readable differences in tests",
-	"github.com/klauspost/compress": "gzip and zstd of trace files",
-	"github.com/spf13/pflag":        "command-line flags",
-	"github.com/vbauerster/mpb/v8":  "progress bar",
-	"github.com/zeebo/blake3":       "keyed names of tracked blocks",
-	"github.com/zeebo/xxh3":         "the block hash",
-	"go.yaml.in/yaml/v3":            "policy files",
+	"github.com/google/go-cmp":          "readable differences in tests",
+	"github.com/klauspost/compress":     "gzip and zstd of trace files",
+	"github.com/spf13/pflag":            "command-line flags",
+	"github.com/vbauerster/mpb/v8":      "progress bar",
+	"github.com/vmihailenco/msgpack/v5": "messages of routers and engines",
+	"github.com/zeebo/blake3":           "keyed names of tracked blocks",
+	"github.com/zeebo/xxh3":             "the block hash",
+	"go.yaml.in/yaml/v3":                "policy files",
 }

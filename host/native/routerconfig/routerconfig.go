@@ -130,9 +130,6 @@ func refusal(source string, at map[string]value, f config.RouterFault) error {
 		v, said = at["overlap_score_weight"]
 	}
 	if accepted, ok := codeAccepts[f.Code]; ok && said {
-		if v.kind == text {
-			v.text = cliutil.Quote(v.text)
-		}
 		return v.refuse(accepted)
 	}
 	sentence := codeRules[f.Code]
