@@ -340,6 +340,6 @@ func bigIndex(workers, prompt, total int) (x *Index, queries [][]uint64) {
 
 // bytes is the memory that an index holds.
 func (x *Index) bytes() int {
-	return 8*(cap(x.local)+cap(x.ext)+cap(x.blocks.slots)+cap(x.children.slots)+cap(x.more)+cap(x.cuts.slab)) +
+	return 8*(cap(x.local)+cap(x.ext)+8*cap(x.blocks.buckets)+cap(x.children.slots)+cap(x.more)+cap(x.cuts.slab)) +
 		4*cap(x.owner) + int(unsafe.Sizeof(run{}))*cap(x.runs) + int(unsafe.Sizeof(node{}))*cap(x.nodes)
 }

@@ -6,7 +6,7 @@ const spareBlocks = 64
 // push lengthens the edge of n by blocks that slot w has just stored. n is
 // covered by w and by nobody else beyond its old length.
 func (x *Index) push(n int32, w Slot, locals, exts []uint64) {
-	x.blocks.reserve(len(exts))
+	x.reserve(len(exts))
 	for len(locals) > 0 {
 		k, b := x.room(n, len(locals))
 		copy(x.local[b:], locals[:k])
@@ -78,56 +78,19 @@ func (x *Index) trim(n int32) {
 // bind enters the external hashes of new blocks of n, from slot b on. w has
 // stored them.
 func (x *Index) bind(n int32, w Slot, b int32, exts []uint64) {
-	t := &x.blocks
-	slots := t.slots
-	mask := len(slots) - 1
-	shift := t.shift
 	known := 0
-next:
 	for k, ext := range exts {
 		if k%ahead == 0 && len(exts)-k > 1 {
-			x.touched ^= t.touch(exts[k:min(k+ahead, len(exts))])
+			x.touched ^= x.blocks.touch(exts[k:min(k+ahead, len(exts))])
 		}
-		tag := tagOf(ext)
-		i := int(tag >> shift)
-		for ; slots[i&mask] != 0; i++ {
-			s := slots[i&mask]
-			if uint32(s>>32) == tag && x.nameOf(s) == ext {
-				x.bindOdd(n, w, b+int32(k), ext)
-				known++
-				continue next
-			}
+		if _, ok := x.find(ext); ok {
+			x.bindOdd(n, w, b+int32(k), ext)
+			known++
+			continue
 		}
-		slots[i&mask] = slot(tag, b+int32(k))
-		t.used++
+		x.blocks.insert(ext, b+int32(k))
 	}
 	x.count(w, len(exts)-known)
-}
-
-// nameOf is the external hash a slot of the table of blocks stands for.
-func (x *Index) nameOf(s uint64) uint64 {
-	if v := int32(uint32(s)) - 1; v >= 0 {
-		return x.ext[v]
-	} else {
-		return x.odd.list[^v].ext
-	}
-}
-
-// find is what the table of blocks knows of an external hash: a block, ^number
-// of an odd hash, or that it is not there.
-func (x *Index) find(ext uint64) (v int32, ok bool) {
-	slots := x.blocks.slots
-	mask := len(slots) - 1
-	tag := tagOf(ext)
-	for i := int(tag >> x.blocks.shift); ; i++ {
-		s := slots[i&mask]
-		if s == 0 {
-			return 0, false
-		}
-		if uint32(s>>32) == tag && x.nameOf(s) == ext {
-			return int32(uint32(s)) - 1, true
-		}
-	}
 }
 
 // place is the node of a block and its position in the edge.
@@ -320,7 +283,7 @@ func (x *Index) dropEdge(n int32) {
 			if x.owner[b]&mark != 0 {
 				x.unbindOdd(x.ext[b])
 			} else {
-				x.blocks.drop(x.blocks.where(tagOf(x.ext[b]), b))
+				x.blocks.remove(x.ext[b], b)
 			}
 			x.owner[b] = loose
 		}

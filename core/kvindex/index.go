@@ -31,7 +31,7 @@ type Index struct {
 	nodes    []node // 0 is the root
 	freeNode int32  // linked through parent
 	children table  // by parent and first local hash
-	blocks   table  // by external hash: the block, or ^number of an odd hash
+	blocks   names  // by external hash: the block, or ^number of an odd hash
 
 	words int      // of 64 slots in a set of slots
 	more  []uint64 // words-1 for each node: full beyond the first word
@@ -46,7 +46,7 @@ type Index struct {
 	dead    []int32 // nodes to be freed at the end of the event
 	removed removed
 	alive   []uint64 // scratch of Match
-	touched uint64   // what table.touch returned
+	touched uint64   // what names.touch returned
 }
 
 // Flags on an owner.
@@ -93,7 +93,7 @@ const (
 func New(slots int) *Index {
 	x := &Index{
 		space: newSpace(), runs: make([]run, 1), nodes: make([]node, 1),
-		children: newTable(), blocks: newTable(), cuts: newCuts(), odd: newOdds(),
+		children: newTable(), blocks: newNames(), cuts: newCuts(), odd: newOdds(),
 	}
 	x.nodes[0].marks = internal
 	x.Grow(slots)

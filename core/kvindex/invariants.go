@@ -136,19 +136,55 @@ func (x *Index) checkNames(plain, odd map[uint64]int32, sizes []int) {
 		}
 	}
 	total := 0
-	for i := range x.blocks.slots {
-		s := x.blocks.slots[i]
-		if v := int32(uint32(s)) - 1; s != 0 && v < 0 {
-			r := x.odd.list[^v]
-			if r.blocks != odd[r.ext] || r.entries != entries[r.ext] || r.blocks+r.entries == 0 {
-				panic("kvindex: an odd hash is miscounted")
-			}
-			used++
-			total += int(r.entries)
+	for i := range x.odd.list {
+		r := &x.odd.list[i]
+		if i == 0 || r.spare {
+			continue
 		}
+		if v, ok := x.find(r.ext); !ok || v != ^int32(i) || r.blocks != odd[r.ext] || r.entries != entries[r.ext] || r.blocks+r.entries == 0 {
+			panic("kvindex: an odd hash is miscounted")
+		}
+		used++
+		total += int(r.entries)
 	}
 	if used != x.blocks.used || total != x.odd.found.used {
 		panic("kvindex: the tables of hashes are miscounted")
+	}
+	x.checkBuckets()
+}
+
+// checkBuckets checks that no entry is lost and that passing is counted.
+func (x *Index) checkBuckets() {
+	t := &x.blocks
+	passed := make([]uint64, len(t.buckets))
+	count := 0
+	for i := range t.buckets {
+		b := &t.buckets[i]
+		n := b.hi >> countShift & 0xFF
+		count += int(n)
+		for k := range uint64(bucketSize) {
+			if k >= n {
+				if b.tag(k) != 0 {
+					panic("kvindex: a tag without an entry")
+				}
+				continue
+			}
+			h := mix(x.nameOf(b.ids[k]))
+			if b.tag(k) != tagByte(h) {
+				panic("kvindex: a wrong tag")
+			}
+			for j := int(h >> t.shift); j != i; j = (j + 1) % len(t.buckets) {
+				passed[j]++
+			}
+		}
+	}
+	for i := range t.buckets {
+		if t.buckets[i].hi>>passedShift != passed[i] {
+			panic("kvindex: passing is miscounted")
+		}
+	}
+	if count != t.used {
+		panic("kvindex: the buckets are miscounted")
 	}
 }
 

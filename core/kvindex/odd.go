@@ -20,6 +20,7 @@ type oddHash struct {
 	ext     uint64
 	blocks  int32 // that carry it
 	entries int32 // of slots that have it
+	spare   bool  // the record is free
 }
 
 // entry says that a slot calls something in a node by an odd hash.
@@ -130,8 +131,8 @@ func (x *Index) settle(v int32) {
 	if r.blocks > 0 || r.entries > 0 {
 		return
 	}
-	x.blocks.drop(x.blocks.where(tagOf(r.ext), v))
-	*r = oddHash{blocks: x.odd.free}
+	x.blocks.remove(r.ext, v)
+	*r = oddHash{blocks: x.odd.free, spare: true}
 	x.odd.free = ^v
 }
 
@@ -142,12 +143,15 @@ func (x *Index) makeOdd(ext uint64) (v int32) {
 	if known && b < 0 {
 		return b
 	}
-	v = x.newOdd(ext)
 	if !known {
-		x.blocks.put(tagOf(ext), v)
+		x.reserve(1)
+		v = x.newOdd(ext)
+		x.blocks.insert(ext, v)
 		return v
 	}
-	x.blocks.slots[x.blocks.where(tagOf(ext), b)] = slot(tagOf(ext), v)
+	v = x.newOdd(ext)
+	at, k := x.blocks.at(ext, b, false)
+	at.ids[k] = v
 	n, pos := x.place(b)
 	x.owner[b] |= mark
 	x.nodes[n].marks |= oddly

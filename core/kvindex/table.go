@@ -34,13 +34,6 @@ func (t *table) put(tag uint32, number int32) {
 	t.place(slot(tag, number))
 }
 
-// reserve makes room for n more keys.
-func (t *table) reserve(n int) {
-	for (t.used+n)*8 > len(t.slots)*5 {
-		t.grow()
-	}
-}
-
 // slot is how a number stands in the table.
 func slot(tag uint32, number int32) uint64 { return uint64(tag)<<32 | uint64(uint32(number)+1) }
 
@@ -75,21 +68,6 @@ func (t *table) grow() {
 			t.place(s)
 		}
 	}
-}
-
-// ahead is how many keys touch looks at in one go.
-const ahead = 32
-
-// touch reads the slots where keys belong, so that they are near when the keys
-// are entered or dropped one by one: the reads wait for memory together. What it
-// returns means nothing.
-func (t *table) touch(hashes []uint64) (x uint64) {
-	slots := t.slots
-	mask := uint(len(slots) - 1)
-	for _, h := range hashes {
-		x ^= slots[uint(tagOf(h)>>t.shift)&mask]
-	}
-	return x
 }
 
 // drop takes out what stands at slot i.
