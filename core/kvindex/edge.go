@@ -34,7 +34,11 @@ func (x *Index) room(n int32, want int) (got int, b int32) {
 			return got, b
 		}
 	}
-	b, owned := x.take(max(int32(want), min(c.n/2, spareBlocks)))
+	size := int32(want)
+	if c.n > 0 { // it grows: room for as many again
+		size = max(size, min(c.n+8, spareBlocks))
+	}
+	b, owned := x.take(size)
 	want = min(want, int(owned))
 	id := x.newRun()
 	x.runs[id] = run{start: b, n: int32(want), room: owned, node: n, base: c.n}
