@@ -131,11 +131,11 @@ func (x *Index) Size() int { return x.size }
 // SlotSize is the number of blocks one slot has.
 func (x *Index) SlotSize(w Slot) int { return x.sizes[w] }
 
-// Blocks is the number of different blocks in the tree, those that nobody has
-// any more included; Nodes that of its nodes.
+// Blocks is the number of different names that blocks have, also of blocks that
+// nobody covers any more.
 func (x *Index) Blocks() int { return x.blocks.used }
 
-// Nodes is the number of nodes but the root.
+// Nodes is the number of nodes that a query can reach.
 func (x *Index) Nodes() int { return x.children.used }
 
 // newNode takes a node, the one freed last if there is one.

@@ -103,7 +103,7 @@ func newFleet(t *testing.T, c *e2eCase, rows []e2eRow, traceBlock int) *fleet {
 	for id := range c.Workers {
 		f.workers = append(f.workers, group.New(e, uint64(id)))
 		f.ends = append(f.ends, math.Inf(1))
-		f.router.AddWorker(id, e.DPSize, min(e.MaxNumBatchedTokens, 10_000_000))
+		f.router.AddWorker(id, e.DPSize, min(e.MaxNumBatchedTokens, router.NoBudget))
 	}
 	f.prompts = prompts(rows, traceBlock)
 	first := rows[0].Timestamp / c.Speedup

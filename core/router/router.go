@@ -202,9 +202,15 @@ func (r *Router) Waiting() int { return r.queue.Len() }
 func (r *Router) at(nowMs float64) Fault {
 	r.placed = r.placed[:0]
 	r.nowMs = nowMs
-	d := fmath.RoundSeconds(max(nowMs, 0) / 1000)
-	r.nowNs = d.Secs*1e9 + uint64(d.Nanos)
+	r.nowNs = Nanos(nowMs)
 	return r.believe()
+}
+
+// Nanos is a time or a span in ms in whole nanoseconds, as the reference rounds
+// them; what is negative counts as 0 (router notes §5).
+func Nanos(ms float64) uint64 {
+	d := fmath.RoundSeconds(max(ms, 0) / 1000)
+	return d.Secs*1e9 + uint64(d.Nanos)
 }
 
 // newRequest takes a handle, the one freed last if there is one.

@@ -33,9 +33,13 @@ func (s *slots) take(n int32) int32 {
 	return s.n - n
 }
 
+// NoBudget stands for the token budget of a pass without limit (router notes
+// §6.1).
+const NoBudget = 10_000_000
+
 // AddWorker lets a worker serve, under a number that no other has or will have
 // before this one is gone. budget is the most tokens that a pass of a rank
-// computes. Requests that wait are looked at with Settle.
+// computes, or NoBudget. Requests that wait are looked at with Settle.
 func (r *Router) AddWorker(id, ranks, budget int) {
 	for len(r.workers) <= id {
 		r.workers = append(r.workers, worker{})

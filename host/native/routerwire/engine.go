@@ -44,6 +44,9 @@ var errKind = errors.New("unknown kind of event")
 // with "type", or an array that begins with its type. Fields and events that
 // are not known are skipped.
 func DecodeBatch(data []byte) (Batch, error) {
+	if err := sound(data); err != nil {
+		return Batch{}, err
+	}
 	var raw []msgpack.RawMessage
 	if err := msgpack.Unmarshal(data, &raw); err != nil {
 		return Batch{}, err

@@ -222,4 +222,9 @@ func Marshal(v any) ([]byte, error) {
 }
 
 // Unmarshal reads a message in MessagePack.
-func Unmarshal(data []byte, v any) error { return msgpack.Unmarshal(data, v) }
+func Unmarshal(data []byte, v any) error {
+	if err := sound(data); err != nil {
+		return err
+	}
+	return msgpack.Unmarshal(data, v)
+}
