@@ -1,3 +1,5 @@
+//go:build !invariants
+
 package router_test
 
 import (
@@ -21,6 +23,9 @@ import (
 )
 
 const goldens = "../../testdata/router/"
+
+// These runs test the router; with the invariants of the engines checked at
+// every pass they would take a minute.
 
 // e2eCase is a run of the reference: aggregated workers behind its KV router.
 type e2eCase struct {

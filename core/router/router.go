@@ -164,8 +164,7 @@ type scratch struct {
 	at         []int32 // by slot: the candidate, -1: none
 	costs      []float64
 	chances    []float64
-	tokens     []uint64 // by candidate
-	blocked    []bool   // by class
+	blocked    []bool // by class
 }
 
 // New returns a router without workers.

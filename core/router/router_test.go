@@ -599,6 +599,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 		r.RemoveWorker(id)
 	}
 	noResidue(t, r)
+	r.index.Check()
 	if r.index.Size() != 0 || r.index.Nodes() != 0 || r.index.Blocks() != 0 || r.ranks != 0 || len(r.order) != 0 {
 		t.Errorf("%d blocks, %d nodes, %d ranks", r.index.Size(), r.index.Nodes(), r.ranks)
 	}
