@@ -77,6 +77,7 @@ func engineFields() []field {
 		e("kv_cache_capacity_bytes", wantUint+" or null", setLater(number, "a KV cache measured in bytes")),
 		e("native_host_offload", wantObject+" or null", setLater(object, "host KV offload")),
 		e("state_cache", wantObject+" or null", setLater(object, "the recurrent-state cache")),
+		e("kv_eviction_policy", `"lru" or null`, evictionPolicy),
 		e("prefix_match_unit", wantPositive+" or null", setLater(number, "a prefix match unit other than the block")),
 		e("g3_offload", wantObject+" or null", setLater(object, "G3 KV offload")),
 		e("kv_transfer_bandwidth", wantNumber+" or null", setOptReal(0, math.MaxFloat64, func(a *Args) *OptFloat { return &a.KVTransferBandwidthGBs })),

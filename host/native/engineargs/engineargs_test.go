@@ -128,6 +128,7 @@ func TestNotBuilt(t *testing.T) {
 		{"engine.native_host_offload", `{"num_host_blocks": 4}`, `null`},
 		{"engine.g3_offload", `{}`, `null`},
 		{"engine.state_cache", `{}`, `null`},
+		{"engine.kv_eviction_policy", `"belady"`, `"lru"`},
 		{"engine.prefix_match_unit", `16`, `null`},
 		{"engine.kv_cache_groups", `[{}]`, `[]`},
 		{"engine.kv_cache_capacity_bytes", `5`, `null`},

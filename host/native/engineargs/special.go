@@ -95,6 +95,18 @@ func (d *decoder) kvBytes() error {
 	return nil
 }
 
+// evictionPolicy: the reference has the field in its run specification only.
+func evictionPolicy(d *decoder, v value) error {
+	switch {
+	case v.kind == null || v.kind == text && v.text == "lru":
+		return nil
+	case v.kind == text && v.text == "belady":
+		d.later(v, "Belady's eviction", `"lru"`)
+		return nil
+	}
+	return errUnaccepted
+}
+
 func (d *decoder) cacheGroups(v value) error {
 	if v.kind != array {
 		return errUnaccepted
