@@ -40,6 +40,8 @@ func tight(blocks int) config.Replay {
 
 func sglang(e *config.Engine) { e.Backend = config.SGLang }
 
+func ranks(n int) func(*config.Engine) { return func(e *config.Engine) { e.DPSize = n } }
+
 func TestWarmStepsDoNotAllocate(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -57,6 +59,8 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 		{name: "four workers", blocks: 120, gapMs: 30, workers: 4, options: replay.Options{Eventful: true}},
 		{name: "windows", blocks: 120, gapMs: 30, workers: 4},
 		{name: "a cap", blocks: 120, gapMs: 30, workers: 2, cap: 8},
+		{name: "four ranks", blocks: 60, gapMs: 45, workers: 1, options: replay.Options{Eventful: true}, preempts: true, engine: ranks(4)},
+		{name: "four ranks in windows", blocks: 120, gapMs: 15, workers: 2, engine: ranks(4)},
 		{name: "sglang", blocks: 400, gapMs: 90, workers: 2, engine: sglang},
 		{name: "four sglang ranks", blocks: 100, gapMs: 40, workers: 1, engine: func(e *config.Engine) {
 			sglang(e)

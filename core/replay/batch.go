@@ -47,20 +47,21 @@ func (b *Batch) reset(lanes int) {
 }
 
 // land takes what the lane's pass that ends at nowMs has done.
-func (b *batchLane) land(l *lane, id int32, nowMs float64) {
+func (b *batchLane) land(l *lane, worker int32, nowMs float64) {
 	w := l.w
 	l.passes = w.Pass()
 	b.committed += int64(w.CommittedPrefill())
-	for _, req := range w.Ended() {
-		e := ending{atMs: nowMs, worker: id, spans: int32(len(b.spans)), again: int32(len(b.again)), result: w.Result(req)}
-		b.spans = w.AppendSpans(b.spans, req)
+	for _, id := range w.Ended() {
+		r, req := w.Of(id)
+		e := ending{atMs: nowMs, worker: worker, spans: int32(len(b.spans)), again: int32(len(b.again)), result: r.Result(req)}
+		b.spans = r.AppendSpans(b.spans, req)
 		e.nspans = int32(len(b.spans)) - e.spans
 		for i := 1; i < int(e.result.Admits); i++ {
-			atMs, reused := w.Readmission(req, i)
+			atMs, reused := r.Readmission(req, i)
 			b.again = append(b.again, Admission{atMs, reused})
 		}
 		b.done = append(b.done, e)
-		w.Free(req)
+		r.Free(req)
 	}
 	w.Forget()
 }

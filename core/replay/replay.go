@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
-	"github.com/dryserve/dryserve/core/extent"
+	"github.com/dryserve/dryserve/core/ranks"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/stride"
 	"github.com/dryserve/dryserve/core/timing"
@@ -43,8 +43,8 @@ type Options struct {
 	Eventful bool // one event after the other, even where windows are exact
 }
 
-// worker is what the event loop needs of an engine; stretch.Worker documents
-// the methods.
+// worker is what the event loop needs of an engine; ranks.Group documents the
+// methods.
 type worker interface {
 	Push(turn int32)
 	Ready() bool
@@ -118,7 +118,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)
 	}
-	fast := make([]*stretch.Worker, 0, cfg.NumWorkers)
+	fast := make([]*ranks.Group, 0, cfg.NumWorkers)
 	for i := range cfg.NumWorkers {
 		if plain {
 			s.workers = append(s.workers, newPlain(cfg, w, s.numbers, i))
@@ -134,10 +134,8 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
 			continue
 		}
-		pool := extent.New(w.Prompts, cfg.Engine.NumGPUBlocks, cfg.Engine.BlockSize, cfg.TraceBlockSize)
-		s.caches = append(s.caches, pool)
-		fast = append(fast, stretch.New(cfg.Engine, w, pool))
-		s.workers = append(s.workers, fast[i])
+		x := ranks.New(cfg.Engine, w, cfg.TraceBlockSize)
+		s.caches, s.workers, fast = append(s.caches, x), append(s.workers, x), append(fast, x)
 	}
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())

@@ -3,6 +3,7 @@ package replay
 import (
 	"math"
 
+	"github.com/dryserve/dryserve/core/ranks"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/timing"
 )
@@ -25,7 +26,7 @@ type windows struct {
 
 // lane is one worker within the window.
 type lane struct {
-	w      *stretch.Worker
+	w      *ranks.Group
 	busy   bool
 	endMs  float64 // of the pass under way
 	at     int     // index of its next arrival
@@ -41,7 +42,7 @@ const (
 	windowPasses = 1 << 13
 )
 
-func newWindows(fast []*stretch.Worker, model timing.Model) *windows {
+func newWindows(fast []*ranks.Group, model timing.Model) *windows {
 	w := &windows{lanes: make([]lane, len(fast)), spanMs: 256 * model.Decode(1, 1)}
 	for i := range w.lanes {
 		w.lanes[i] = lane{w: fast[i], at: i}
@@ -160,7 +161,7 @@ func (s *Sim) runLane(b *batchLane, l *lane, id int32, toMs float64) {
 			}
 		} else {
 			untilMs := toMs
-			if w.Waiting() == 0 || !w.Stalled() {
+			if !w.Blocked() {
 				untilMs = min(untilMs, arriveMs)
 			}
 			s.glideLane(b, l, untilMs)
@@ -204,6 +205,7 @@ func (s *Sim) driveLane(b *batchLane, l *lane, id int32, nowMs float64) {
 		}
 		if !w.Effect() {
 			if s.cfg.Parity || w.Idle() != stretch.Hopeless {
+				l.passes = w.Pass() // this one is over too
 				return
 			}
 			w.FailHead()

@@ -2,10 +2,11 @@
 // over passes instead of over requests and tokens, and keeps KV blocks as
 // extents (package extent).
 //
-// It owns one worker's scheduler: its queue, its running requests, its pass
-// log. It does not decide when time passes (package replay does) and keeps no
-// statistics; package engine is the readable model of the same scheduler and
-// the twin it is tested against.
+// It owns one rank's scheduler: its queue, its running requests. It does not
+// decide when time passes (package replay does), nor when a pass of several
+// ranks ends (package ranks does, and fills their log), and keeps no statistics;
+// package engine is the readable model of the same scheduler and the twin it is
+// tested against.
 //
 // Why it is exact. A request is steady when it has computed all its tokens but
 // the newest and got a token in the last pass: each further pass computes one
@@ -18,13 +19,14 @@
 // possible), or the budget is smaller than the prefix, is done request by
 // request. When every running request is steady and the head of the queue is
 // stopped by capacity or by the number of sequences, nothing can change until
-// a completion: Glide runs those passes in one loop.
+// a completion: Glide runs those passes in one loop. Calm, Decode and Advance
+// are its parts for a rank that is not alone.
 //
 // Sources: engine notes §4 (scheduler), §8 (timing); speed notes, advice 4-8.
 //
 // Invariants:
 //   - run[:steady] are steady, run[steady] is not; sums cover exactly those.
 //   - a queue entry >= 0 is a turn never admitted, < 0 a preempted request.
-//   - log[i] is the end of pass logBase+i; every pass a live request needs is
-//     there.
+//   - passes are numbered as the worker's, whose log has every pass that a live
+//     request needs.
 package stretch

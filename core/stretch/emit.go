@@ -1,9 +1,6 @@
 package stretch
 
-import (
-	"github.com/dryserve/dryserve/core/extent"
-	"github.com/dryserve/dryserve/core/timing"
-)
+import "github.com/dryserve/dryserve/core/extent"
 
 // emit is engine notes §4.5: it charges decode time, gives every request that
 // has computed all its tokens one more, ends those that are done, and settles
@@ -28,11 +25,13 @@ func (w *Worker) emit() float64 {
 	}
 	w.work.Decodes, w.work.SumLen = count, sum
 	endMs := w.model.End(w.work)
-	w.log = append(w.log, endMs)
 	w.sumLen += w.steady
 	w.emitSteady()
 	w.emitTail()
 	w.pass++
+	if w.slot++; w.slot == len(w.buckets) {
+		w.slot = 0
+	}
 	w.settle()
 	w.ended = append(w.ended, w.refused...)
 	return endMs
@@ -170,61 +169,6 @@ func (w *Worker) closeSpan(r *request) {
 	}
 	w.spans[i] = span{from: r.from, to: r.last, prev: r.spans}
 	r.spans, r.from = i, -1
-}
-
-// Glide runs passes that are pure decode, one after the other, as long as each
-// starts before untilMs (or at it, when the queue is stalled and whatever
-// arrives would only wait: that is the caller's choice of untilMs) and gives
-// no request its last token. endMs is the end of the pass in flight, which
-// must have ended nothing. A pass whose duration has to be asked for is not
-// begun. It returns the new end and the number of passes begun, at most most.
-// Each pass's end is in the log.
-func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
-	n := w.steady
-	if n == 0 || n != len(w.run) || n > w.maxTokens || !(w.stalled || w.wait.len() == 0) {
-		return endMs, 0
-	}
-	if left := w.next - w.pass; int64(most) > left {
-		most = int(left)
-	}
-	passes := 0
-	at := int(w.pass % int64(w.blockSize))
-	sum := w.sumLen
-	room := w.pool.Free() + w.pool.Inactive()
-	step, buckets, log := &w.step, w.buckets, w.log
-	step.SetBatch(n)
-	for passes < most && endMs < untilMs {
-		grow := int(buckets[at])
-		if grow > room {
-			break
-		}
-		ms := step.Fast(sum)
-		if ms < 0 {
-			if ms = step.Ms(sum); ms == timing.Unknown {
-				break // Begin runs that pass
-			}
-		}
-		if grow > 0 {
-			room -= grow
-			w.promised -= grow
-			w.pool.Take(grow)
-		}
-		if at++; at == len(buckets) {
-			at = 0
-		}
-		endMs += ms
-		log = append(log, endMs)
-		sum += n
-		passes++
-	}
-	w.log = log
-	w.sumLen = sum
-	w.pass += int64(passes)
-	if passes > 0 {
-		w.batch = batch{effect: true}
-		w.ended = w.ended[:0]
-	}
-	return endMs, passes
 }
 
 func (w *Worker) promptOf(entry int32) extent.Prompt {

@@ -36,7 +36,7 @@ func (w *Worker) Result(id int32) Result {
 	if fate == ending {
 		fate = Completed
 	}
-	return Result{Turn: r.turn, Fate: fate, Emitted: r.emitted, Admits: r.admits, Reused: r.reused, Most: r.most, AdmitMs: r.admitMs}
+	return Result{Turn: r.turn, Rank: w.rank, Fate: fate, Emitted: r.emitted, Admits: r.admits, Reused: r.reused, Most: r.most, AdmitMs: r.admitMs}
 }
 
 // Span is a range of passes, both ends included, each of which gave a request
@@ -54,7 +54,7 @@ func (w *Worker) AppendSpans(dst []Span, id int32) []Span {
 }
 
 // Times returns the times of an ended request's tokens in ms, in order. The
-// slice is the worker's own log where the tokens came without a pause, else
+// slice is part of the worker's log where the tokens came without a pause, else
 // buf, which has room for them all; it is valid until the next pass.
 func (w *Worker) Times(id int32, buf []float64) []float64 {
 	r := &w.reqs[id]
@@ -62,13 +62,13 @@ func (w *Worker) Times(id int32, buf []float64) []float64 {
 		return nil
 	}
 	if s := w.spans[r.spans]; s.prev == 0 {
-		return w.log[s.from-w.logBase : s.to-w.logBase+1]
+		return w.log.span(s.from, s.to)
 	}
 	at := int(r.emitted)
 	for i := r.spans; i != 0; i = w.spans[i].prev {
 		s := w.spans[i]
 		at -= int(s.to - s.from + 1)
-		copy(buf[at:], w.log[s.from-w.logBase:s.to-w.logBase+1])
+		copy(buf[at:], w.log.span(s.from, s.to))
 	}
 	return buf[:r.emitted]
 }
@@ -100,18 +100,12 @@ func (w *Worker) Free(id int32) {
 	w.freeReq = id
 }
 
-// Log is the ends of the passes from number first on, in ms.
-func (w *Worker) Log(first int64) []float64 { return w.log[first-w.logBase:] }
-
-// Pass is the number of passes begun.
-func (w *Worker) Pass() int64 { return w.pass }
-
-// Stalled reports whether the head of the queue stays where it is until a
+// Blocked reports whether the head of the queue stays where it is until a
 // running request ends, whatever arrives behind it.
-func (w *Worker) Stalled() bool { return w.stalled }
+func (w *Worker) Blocked() bool { return w.wait.len() > 0 && w.stalled }
 
 // Oldest is the first pass that gave a token to a request still with the
-// worker (running, preempted, or ended by the last pass), at most keep.
+// rank (running, preempted, or ended by the last pass), at most keep.
 func (w *Worker) Oldest(keep int64) int64 {
 	for _, id := range w.run {
 		keep = min(keep, w.oldest(id))
@@ -123,22 +117,6 @@ func (w *Worker) Oldest(keep int64) int64 {
 		keep = min(keep, w.oldest(id))
 	}
 	return keep
-}
-
-// Cut drops the log before pass keep.
-func (w *Worker) Cut(keep int64) {
-	n := copy(w.log, w.log[keep-w.logBase:])
-	w.log = w.log[:n]
-	w.logBase = keep
-}
-
-// Trim drops the part of the log that no request needs any more, now and then.
-func (w *Worker) Trim() {
-	if len(w.log) < w.trimAt {
-		return
-	}
-	w.Cut(w.Oldest(w.pass))
-	w.trimAt = max(1024, 2*len(w.log))
 }
 
 // oldest is the first pass that gave the request a token, or the next pass.

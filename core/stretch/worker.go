@@ -79,8 +79,9 @@ type batch struct {
 	preempted bool
 }
 
-// Worker is one engine rank.
+// Worker is the scheduler of one rank.
 type Worker struct {
+	rank      int32
 	load      *workload.Workload
 	pool      *extent.Pool
 	model     timing.Model
@@ -112,11 +113,10 @@ type Worker struct {
 	next    int64   // earliest of done
 	stalled bool    // the queue's head stays where it is until a completion
 
-	pass    int64       // number of the next pass
-	work    timing.Pass // the last one that Begin ran, as the timing model sees it
-	log     []float64
-	logBase int64
-	trimAt  int // log length at which Trim looks again
+	pass    int64       // number of the next pass, in the worker's log
+	slot    int         // pass mod BlockSize
+	work    timing.Pass // the last one, as the timing model sees it, if Begin ran it
+	log     *Log
 	batch   batch
 	ended   []int32 // requests the last pass ended, in signal order
 	refused []int32
@@ -124,25 +124,30 @@ type Worker struct {
 	preemptions int64
 }
 
-// Serves reports whether this engine can stand for e: one vLLM or TensorRT-LLM
-// rank that serves whole requests, without speculation.
+// Serves reports whether this engine can stand for e: ranks of vLLM or
+// TensorRT-LLM that serve whole requests, without speculation, and admit prompts
+// in every pass.
 func Serves(e config.Engine) bool {
-	return e.Backend != config.SGLang && e.Role == config.Aggregated && e.DPSize == 1 &&
+	return e.Backend != config.SGLang && e.Role == config.Aggregated && (e.DPSize == 1 || e.PrefillScheduleInterval == 1) &&
 		e.MTP.Drafts == 0 && e.HostOffload.Blocks == 0 && e.BlockSize <= MaxBlockSize
 }
 
-// New returns an idle worker. e is checked and one that it Serves; pool is its
-// own.
-func New(e config.Engine, w *workload.Workload, pool *extent.Pool) *Worker {
+// New returns an idle rank by its number within a worker. e is checked and one
+// that it Serves; the log is the worker's.
+func New(e config.Engine, w *workload.Workload, traceBlockSize int, log *Log, rank int) *Worker {
 	model := timing.New(e)
 	return &Worker{
-		load: w, pool: pool, model: model, step: model.DecodeStep(), blockSize: e.BlockSize, blocks: e.NumGPUBlocks,
+		rank: int32(rank), load: w, log: log, pool: extent.New(w.Prompts, e.NumGPUBlocks, e.BlockSize, traceBlockSize),
+		model: model, step: model.DecodeStep(), blockSize: e.BlockSize, blocks: e.NumGPUBlocks,
 		maxLen: e.MaxModelLen, maxSeqs: e.MaxNumSeqs, maxTokens: e.MaxNumBatchedTokens,
 		caching: e.EnablePrefixCaching, chunked: e.EnableChunkedPrefill, fifo: e.Preemption == config.FIFO, noEvict: e.Backend == config.TRTLLM,
 		reqs: make([]request, 1, 8), spans: make([]span, 1, 8), agains: make([]readmit, 1, 2),
 		buckets: make([]int32, e.BlockSize), next: never, stalled: true,
 	}
 }
+
+// Divide follows a split in the prefix tree (extent.Pool.Divide).
+func (w *Worker) Divide(s, front int32) { w.pool.Divide(s, front) }
 
 // Push queues a turn. It is seen by the next pass.
 func (w *Worker) Push(turn int32) {
@@ -155,24 +160,15 @@ func (w *Worker) Push(turn int32) {
 // Ready reports whether a pass could do something: a request runs or waits.
 func (w *Worker) Ready() bool { return len(w.run) > 0 || w.wait.len() > 0 }
 
-// Waiting and InFlight count requests, the latter those that run too.
-func (w *Worker) Waiting() int  { return w.wait.len() }
-func (w *Worker) InFlight() int { return len(w.run) + w.wait.len() }
+// Running and Waiting count requests.
+func (w *Worker) Running() int { return len(w.run) }
+func (w *Worker) Waiting() int { return w.wait.len() }
 
 // Preemptions counts preempted requests since the start.
 func (w *Worker) Preemptions() int64 { return w.preemptions }
 
 // Effect reports whether the last pass did anything (corrections §4).
 func (w *Worker) Effect() bool { return w.batch.effect }
-
-// Idle is the verdict on a pass without effect: with nothing running, nothing
-// can change any more.
-func (w *Worker) Idle() Verdict {
-	if len(w.run) > 0 {
-		return Parked
-	}
-	return Hopeless
-}
 
 // CommittedPrefill is the number of tokens the last pass scheduled for
 // requests that had prompt work (replay notes §9.1).
@@ -182,11 +178,9 @@ func (w *Worker) CommittedPrefill() int { return w.batch.committed }
 // be given back with Free before the next pass begins.
 func (w *Worker) Ended() []int32 { return w.ended }
 
-// Forget empties Ended, once all are freed.
-func (w *Worker) Forget() { w.ended = w.ended[:0] }
-
-// Begin runs the pass that starts at nowMs and returns its end. State is the
-// pass's outcome at once; what it ended is for the caller to show at the end.
+// Begin runs the pass that starts at nowMs and returns its end, were the rank
+// alone: the caller logs the worker's. State is the pass's outcome at once; what
+// it ended is for the caller to show at the end.
 //
 // If an outside provider has to say how long the pass takes, the answer is
 // timing.Unknown. All but the end is done then; Resume tells it once what Ask
@@ -201,12 +195,8 @@ func (w *Worker) Begin(nowMs float64) float64 {
 	return w.emit()
 }
 
-// Resume is Begin's answer for the pass that Begin ran last.
-func (w *Worker) Resume() float64 {
-	endMs := w.model.End(w.work)
-	w.log[len(w.log)-1] = endMs
-	return endMs
-}
+// Resume is Begin's answer for the last pass, 0 if the rank had no part in it.
+func (w *Worker) Resume() float64 { return w.model.End(w.work) }
 
 // Ask is what has to be known before Resume can tell, if there is anything.
 func (w *Worker) Ask() (timing.Query, bool) { return w.model.Ask(w.work) }
@@ -222,7 +212,7 @@ func (w *Worker) scheduleRunning() {
 		if n > b.budget || !w.fits() {
 			w.unsettle()
 		} else {
-			if grow := w.buckets[w.pass%int64(w.blockSize)]; grow > 0 {
+			if grow := w.buckets[w.slot]; grow > 0 {
 				w.pool.Take(int(grow))
 				w.promised -= int(grow)
 			}
@@ -244,7 +234,7 @@ func (w *Worker) scheduleRunning() {
 
 // fits reports whether no running request can miss a block in this pass.
 func (w *Worker) fits() bool {
-	room := w.pool.Free() + w.pool.Inactive() - int(w.buckets[w.pass%int64(w.blockSize)])
+	room := w.pool.Free() + w.pool.Inactive() - int(w.buckets[w.slot])
 	budget := w.batch.budget - w.steady
 	for _, id := range w.run[w.steady:] {
 		r := &w.reqs[id]

@@ -13,7 +13,7 @@ var coreLayers = [][]string{
 	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
 	{"engine", "router", "stretch"},
 	{"sglang", "stride"},
-	{"group"},
+	{"group", "ranks"},
 	{"replay"},
 }
 
