@@ -330,9 +330,12 @@ func (s *Sim) drive(id int32) bool {
 // vLLM's family is left alone until something arrives, one of SGLang ends the
 // run.
 func (s *Sim) giveUp(w worker, v stretch.Verdict) bool {
-	s.dead = s.cfg.Engine.Backend == config.SGLang
+	if s.cfg.Engine.Backend != config.SGLang {
+		return true
+	}
+	s.dead = true
 	s.fault = Fault{InFlight: int64(w.InFlight()), NowMs: s.books.nowMs, Endless: v == stretch.Endless}
-	return !s.dead
+	return false
 }
 
 // complete shows what a pass that ends now has done.

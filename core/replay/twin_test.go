@@ -142,9 +142,9 @@ func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
 	}
 }
 
-// TestTwinsOnce are cases in which the fast engine of SGLang once went wrong:
-// pages not cached yet, a prompt shortened by eviction, an order that did not
-// last, places within a step.
+// TestTwinsOnce are cases in which a fast engine once went wrong. SGLang: pages
+// not cached yet, a prompt shortened by eviction, an order that did not last,
+// places within a step. Ranks: a pass without effect that a window left behind.
 func TestTwinsOnce(t *testing.T) {
 	for _, seed := range []uint64{92, 98, 326, 466, 1223, 1918, 2976, 9217} {
 		c, err := gen.FamilyCase(seed, "sglang")
@@ -154,6 +154,12 @@ func TestTwinsOnce(t *testing.T) {
 		twins(t, c, true)
 		twins(t, c, false)
 	}
+	c, err := gen.FamilyCase(362, "dp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Unplan()
+	twins(t, c, true)
 }
 
 func TestTwins(t *testing.T) {
@@ -168,6 +174,10 @@ func TestTwins(t *testing.T) {
 				t.Fatal(err)
 			}
 			twins(t, c, seed%2 == 0)
+			if c.Unplan() { // else the plain engine has met itself
+				c.Name += " without planned outputs"
+				twins(t, c, seed%2 == 0)
+			}
 		}
 		if t.Failed() {
 			return

@@ -48,6 +48,18 @@ func (c *ReplayCase) Trace() []byte {
 	return b.Bytes()
 }
 
+// Unplan drops the output tokens that rows plan, which asks for as many of
+// unknown content, and reports whether there were any.
+func (c *ReplayCase) Unplan() bool {
+	any := false
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		any = any || r.OutputTokenIDs != nil
+		r.OutputTokenIDs = nil
+	}
+	return any
+}
+
 // Clone copies everything but the profile and the rows' own slices and
 // pointers, which are never changed in place.
 func (c *ReplayCase) Clone() *ReplayCase {
