@@ -63,9 +63,10 @@ type row struct {
 	engine  string
 }
 
-// engines are the other kinds of engine that are measured, all with room for a
-// million tokens.
+// engines are the other kinds of engine that are measured, each rank with room
+// for a million tokens.
 var engines = []struct{ name, args string }{
+	{"4 ranks", `{"dp_size": 4, "engine": {"backend": "vllm"}}`},
 	{"trtllm", `{"engine": {"backend": "trtllm", "block_size": 64}}`},
 	{"sglang", `{"engine": {"backend": "sglang", "block_size": 64}}`},
 	{"sglang page 1", `{"engine": {"backend": "sglang", "num_gpu_blocks": 1048576}}`},
