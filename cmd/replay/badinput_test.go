@@ -21,6 +21,9 @@ type badInput struct {
 	want   string // after "replay: "
 }
 
+// syn is the sizes of a small synthetic workload, without a trace.
+const syn = "! --input-tokens 8 --output-tokens 2 --request-count 3 "
+
 func row(fields string) string { return "{" + fields + "}\n" }
 
 var badInputs = []badInput{
@@ -49,7 +52,25 @@ var badInputs = []badInput{
 	{"gzip by name only", "", "! t.jsonl.gz", 1, `t.jsonl.gz: the name ends in .gz, but found {" at the start of the file; want gzip data`},
 	{"gzip cut off", "", "! cut.gz", 1, "cut.gz: the gzip data end too early; want the complete file"},
 
-	{"no trace", "", "!", 2, "no trace file is given; replay [flags] TRACE is accepted (synthetic workloads are not built yet)"},
+	{"no trace", "", "!", 2, "no workload is given; a trace file, or --input-tokens, --output-tokens and --request-count, are accepted"},
+	{"half a synthetic workload", "", "! --request-count 5 --replay-concurrency 1", 2, "a synthetic workload needs --input-tokens and --output-tokens as well"},
+	{"sessions without sizes", "", "! --turns-per-session 2 --replay-concurrency 1", 2, "a synthetic workload needs --input-tokens and --output-tokens and --request-count as well"},
+	{"trace and synthetic sessions", one, "--inter-turn-delay-ms 5", 2, `a trace file ("t.jsonl") and --inter-turn-delay-ms are given; a trace, or --input-tokens, --output-tokens and --request-count, are accepted`},
+	{"trace and an interval", one, "--arrival-interval-ms 5", 2, `--arrival-interval-ms is for synthetic workloads, and "t.jsonl" is a trace, which has times of its own; --arrival-speedup-ratio or --replay-concurrency is accepted`},
+	{"three controllers", "", syn + "--request-rate 1 --arrival-interval-ms 1 --replay-concurrency 1", 2, "--replay-concurrency and --request-rate and --arrival-interval-ms are given; exactly one of --replay-concurrency, --request-rate and --arrival-interval-ms is accepted"},
+	{"seed with a sign", "", syn + "--request-rate 1 --arrival-seed -1", 2, `--arrival-seed is "-1"; a whole number from 0 to 18446744073709551615 is accepted`},
+	{"too many tokens", "", "! --input-tokens 9999999999 --output-tokens 1 --request-count 1 --replay-concurrency 1", 1, "--input-tokens is 9999999999; a whole number from 1 to 2147483647 is accepted"},
+	{"no turns", "", syn + "--turns-per-session 0 --num-prefix-groups 2 --replay-concurrency 1", 1, "--turns-per-session is 0; a whole number from 1 to 2147483647 is accepted"},
+	{"negative turns", "", syn + "--turns-per-session -3 --replay-concurrency 1", 1, "--turns-per-session is -3; a whole number from 1 to 2147483647 is accepted"},
+	{"negative groups", "", syn + "--num-prefix-groups -3 --replay-concurrency 1", 1, "--num-prefix-groups is -3; a whole number from 0 to 4294967295 is accepted"},
+	{"negative share", "", syn + "--shared-prefix-ratio -0.5 --replay-concurrency 1", 1, "--shared-prefix-ratio is -0.5; a number from 0 to 1 is accepted"},
+	{"share that is no number", "", syn + "--shared-prefix-ratio nan --replay-concurrency 1", 1, "--shared-prefix-ratio is NaN; a number from 0 to 1 is accepted"},
+	{"negative think time", "", syn + "--inter-turn-delay-ms -1 --replay-concurrency 1", 1, "--inter-turn-delay-ms is -1; a finite number of at least 0 is accepted"},
+	{"infinite rate", "", syn + "--request-rate inf", 1, "--request-rate is +Inf; a finite number above 0 is accepted"},
+	{"interval without a rate", "", syn + "--arrival-interval-ms 1e-310", 1, "--arrival-interval-ms is 1e-310; 0 or a finite number of at least 1e-305 is accepted"},
+	{"arrivals beyond all time", "", syn + "--arrival-interval-ms 1e308", 1, "the synthetic workload has times that are no numbers any more; a shorter interval or delay, a higher rate or a greater --arrival-speedup-ratio is accepted"},
+	{"more blocks than there are names for", "", "! --input-tokens 2147483647 --output-tokens 1 --request-count 41 --turns-per-session 2 --replay-concurrency 1", 1, "the prompts of the synthetic workload have more than 1073741823 different blocks, which is the most; fewer or shorter requests are accepted"},
+	{"more requests than there are names for", "", "! --input-tokens 1 --output-tokens 1 --request-count 2147483647 --turns-per-session 2 --replay-concurrency 1", 1, "the synthetic workload has more than 2147483647 requests, which is the most"},
 	{"two traces", one, "t.jsonl", 2, `2 trace files are given ("t.jsonl", "t.jsonl"); --trace-format mooncake takes exactly one`},
 	{"misspelt flag", one, "--num-worker 2", 2, `unknown flag "--num-worker"; did you mean --num-workers?`},
 	{"unknown flag", one, "--frobnicate", 2, `unknown flag "--frobnicate"; replay --help lists the flags`},

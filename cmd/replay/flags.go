@@ -14,6 +14,7 @@ import (
 // options is the command line, parsed but not yet judged.
 type options struct {
 	traces []string
+	synth  synthetic
 
 	traceFormat    string
 	traceBlockSize int
@@ -115,8 +116,9 @@ func flagGroups(o *options) []group {
 	toggle(run, &o.version, "version", "print the version")
 
 	return []group{
-		{"Workload", workload}, {"Engines and routing", fleet}, {"Pass durations (default: the engine's timing_model)", durations},
-		{"Bytes of KV cache per token (transfers and host offload)", kv}, {"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
+		{"Workload", workload}, {"Synthetic workload, instead of a trace", o.synth.flags()}, {"Engines and routing", fleet},
+		{"Pass durations (default: the engine's timing_model)", durations}, {"Bytes of KV cache per token (transfers and host offload)", kv},
+		{"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
 	}
 }
 
@@ -148,6 +150,26 @@ func (v wholeValue) Set(s string) error {
 
 func (v wholeValue) String() string { return strconv.Itoa(*v.n) }
 func (v wholeValue) Type() string   { return "n" }
+
+// seedValue is a number of 64 bits without a sign.
+type seedValue struct{ n *uint64 }
+
+func seed(f *pflag.FlagSet, p *uint64, name string, def uint64, usage string) {
+	*p = def
+	f.Var(seedValue{p}, name, usage)
+}
+
+func (v seedValue) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return errors.New("a whole number")
+	}
+	*v.n = n
+	return nil
+}
+
+func (v seedValue) String() string { return strconv.FormatUint(*v.n, 10) }
+func (v seedValue) Type() string   { return "seed" }
 
 // realValue is a decimal number; nan and inf are numbers here, too, so that
 // the checks can name what is accepted.

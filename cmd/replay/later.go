@@ -19,10 +19,6 @@ type laterFlag struct {
 // §1.1) and all parameters of its Python functions (§2, dashed) that do
 // nothing here so far.
 var laterFlags = []laterFlag{
-	{feature: "synthetic workloads", names: []string{
-		"input-tokens", "output-tokens", "request-count", "request-rate", "arrival-interval-ms", "arrival-seed=42", "turns-per-session=1",
-		"shared-prefix-ratio=0", "num-prefix-groups=0", "inter-turn-delay-ms=0",
-	}},
 	{feature: "disaggregated serving", names: []string{
 		"prefill-engine-args", "decode-engine-args", "num-prefill-workers=1", "num-decode-workers=1",
 	}},

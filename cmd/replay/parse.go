@@ -43,13 +43,7 @@ func parse(args []string) (*options, error) {
 			return nil, usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
 		}
 	}
-	switch n := len(o.traces); {
-	case n == 0:
-		return nil, usagef("no trace file is given; replay [flags] TRACE is accepted (synthetic workloads are not built yet)")
-	case n > 1:
-		return nil, usagef("%d trace files are given (%s); --trace-format %s takes exactly one", n, quoteAll(o.traces), o.traceFormat)
-	}
-	return o, nil
+	return o, o.checkSource()
 }
 
 func quoteAll(words []string) string {
@@ -100,6 +94,8 @@ func accepts(flag *pflag.Flag) string {
 	switch v := flag.Value.(type) {
 	case wholeValue:
 		return "a whole number"
+	case seedValue:
+		return "a whole number from 0 to 18446744073709551615"
 	case realValue:
 		return "a number"
 	case choiceValue:

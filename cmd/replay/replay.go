@@ -27,7 +27,7 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	load, err := readTrace(o, cfg, m)
+	load, err := o.load(cfg, m)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,14 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 		return err
 	}
 	return o.print(r, files.jsonPath, stdout)
+}
+
+// load makes or reads the workload.
+func (o *options) load(cfg config.Replay, m *meter) (*workload.Workload, error) {
+	if len(o.traces) == 0 {
+		return o.synthesize(cfg)
+	}
+	return readTrace(o, cfg, m)
 }
 
 func readTrace(o *options, cfg config.Replay, m *meter) (*workload.Workload, error) {
@@ -120,8 +128,10 @@ func (o *options) create(outputs *report.Files) (files, error) {
 			path = report.ResolveJSONPath(path, time.Now())
 			f.jsonPath = path
 		}
-		if sameFile(path, o.traces[0]) {
-			return f, usagef("--%s %s is the trace itself; another path is accepted", out.flag, cliutil.Quote(path))
+		for _, trace := range o.traces {
+			if sameFile(path, trace) {
+				return f, usagef("--%s %s is the trace itself; another path is accepted", out.flag, cliutil.Quote(path))
+			}
 		}
 		for _, other := range paths {
 			if other == filepath.Clean(path) {
@@ -148,8 +158,7 @@ func sameFile(a, b string) bool {
 func (f *files) write(r *report.Report, sim *replay.Sim, load *workload.Workload, cfg config.Replay) error {
 	if f.jsonl != nil {
 		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize)}
-		// The reference names sessions where its workload driver runs.
-		if cfg.Concurrency > 0 || len(load.Sessions) != len(load.Turns) {
+		if load.NamesSessions(cfg.Concurrency > 0) {
 			requests.SessionID = load.SessionID
 		}
 		if err := requests.WriteJSONL(f.jsonl); err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/engineargs"
@@ -17,6 +18,18 @@ const maxNamed = 5
 func warn(o *options, load *workload.Workload, unservable []int32, rejected int64, stderr io.Writer) {
 	if o.given("replay-concurrency") && o.given("arrival-speedup-ratio") {
 		say(stderr, "warning: --arrival-speedup-ratio has no effect with --replay-concurrency")
+	}
+	if len(o.traces) == 0 && o.given("trace-block-size") {
+		say(stderr, "warning: --trace-block-size has no effect without a trace")
+	}
+	if o.synth.seed != synth.DefaultArrivalSeed && !o.given("request-rate") {
+		say(stderr, "warning: --arrival-seed has no effect without --request-rate")
+	}
+	if o.synth.prefixRatio > 0 && o.synth.groups == 0 {
+		say(stderr, "warning: --shared-prefix-ratio has no effect without --num-prefix-groups")
+	}
+	if o.synth.prefixRatio == 0 && o.synth.groups > 0 {
+		say(stderr, "warning: --num-prefix-groups has no effect without --shared-prefix-ratio")
 	}
 	if b := &load.BlockSizes; b.Rows > 0 {
 		text := fmt.Sprintf("warning: %d of %d rows have more hash_ids than their input_length needs with --trace-block-size %d, first on line %d",
@@ -52,7 +65,11 @@ func requestNames(load *workload.Workload, turns []int32) string {
 		}
 		turn := &load.Turns[t]
 		session := &load.Sessions[turn.Session]
-		if turn.Index == 0 && turn.Next < 0 {
+		if load.Drawn {
+			names = append(names, fmt.Sprintf("request %d", turn.Session+1))
+			continue
+		}
+		if turn.Index == 0 && turn.Next < 0 && session.Line > 0 {
 			names = append(names, fmt.Sprintf("line %d", session.Line))
 			continue
 		}

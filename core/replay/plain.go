@@ -82,6 +82,10 @@ func (p *plain) note(id int32) *note {
 // token that is its number (replay notes §3.1).
 func (p *plain) prompt(t *workload.Turn) []uint32 {
 	n := int(t.Input)
+	if p.load.Drawn {
+		p.tokens = workload.AppendDrawn(p.tokens[:0], t.Session, n)
+		return p.tokens
+	}
 	p.ids = p.load.Prompts.AppendIDs(p.ids[:0], t.Leaf, (n+p.traceSize-1)/p.traceSize)
 	p.tokens = p.tokens[:0]
 	for _, id := range p.ids {

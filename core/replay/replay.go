@@ -102,12 +102,16 @@ type Sim struct {
 	fault   Fault
 }
 
-// New prepares a run; cfg has passed config's check.
+// New prepares a run; cfg has passed config's check. A workload that says its
+// trace block size wins over cfg.
 func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
 	return newSim(cfg, w, o, false)
 }
 
 func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) *Sim {
+	if w.TraceBlockSize > 0 {
+		cfg.TraceBlockSize = w.TraceBlockSize
+	}
 	s := &Sim{cfg: cfg, load: w, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers), flying: make([]bool, cfg.NumWorkers), asking: -1}
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs

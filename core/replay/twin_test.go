@@ -97,11 +97,17 @@ func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
 	if err != nil {
 		return
 	}
-	if _, err := parity.Build(rows, cfg); err != nil {
+	try := func() (*workload.Workload, error) {
+		if c.Synthetic != nil {
+			return parity.Synthetic(c.Synthetic, kwargs, cfg)
+		}
+		return parity.Build(rows, cfg)
+	}
+	if _, err := try(); err != nil {
 		return
 	}
 	build := func() *workload.Workload {
-		w, err := parity.Build(rows, cfg)
+		w, err := try()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +140,7 @@ func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
 		return 1
 	}
 	inOrder := slices.IsSortedFunc(w.Turns, func(a, b workload.Turn) int { return int(a.Session) - int(b.Session) })
-	if len(w.Planned) == 0 && inOrder && (cfg.Concurrency > 0 || slices.IsSortedFunc(w.Sessions, byStart)) {
+	if c.Synthetic == nil && len(w.Planned) == 0 && inOrder && (cfg.Concurrency > 0 || slices.IsSortedFunc(w.Sessions, byStart)) {
 		check("streamed", stream(cfg, rows, w, 3))
 	}
 	if n := want.Summary; n.NumRequests != n.CompletedRequests+n.RejectedRequests+n.FailedRequests+n.CancelledRequests+n.UnfinishedRequests {

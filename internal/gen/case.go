@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // TraceFile is the name of a case's trace, as its Files lists it.
@@ -13,12 +14,14 @@ const TraceFile = "trace.jsonl"
 
 // ReplayCase is one offline replay both programs can run. Its JSON form is
 // that of a recorded case's case.json: file names and the keyword arguments
-// of the reference's run_trace_replay.
+// of the reference's run_trace_replay, or, with Synthetic, the sizes and the
+// keyword arguments of its run_synthetic_trace_replay.
 type ReplayCase struct {
-	Name   string         `json:"name"`
-	Files  []string       `json:"files"`
-	Kwargs map[string]any `json:"kwargs"`
-	Rows   []Row          `json:"-"` // the content of the trace
+	Name      string         `json:"name"`
+	Files     []string       `json:"files"`
+	Synthetic map[string]any `json:"synthetic,omitempty"`
+	Kwargs    map[string]any `json:"kwargs"`
+	Rows      []Row          `json:"-"` // the content of the trace
 
 	Profile []byte `json:"-"` // the content of ProfileFile; nil: there is none
 }
@@ -52,8 +55,11 @@ func (c *ReplayCase) Trace() []byte {
 // pointers, which are never changed in place.
 func (c *ReplayCase) Clone() *ReplayCase {
 	d := *c
-	d.Files = append([]string(nil), c.Files...)
+	d.Files = slices.Clone(c.Files)
 	d.Kwargs = cloneObject(c.Kwargs)
+	if c.Synthetic != nil {
+		d.Synthetic = cloneObject(c.Synthetic)
+	}
 	d.Rows = append([]Row(nil), c.Rows...)
 	return &d
 }
@@ -69,12 +75,16 @@ func cloneObject(m map[string]any) map[string]any {
 	return out
 }
 
-// WriteInputs writes the trace, and the profile if there is one, below dir.
+// WriteInputs writes the trace under its name in Files, if the case has one,
+// and the profile, if there is one, below dir.
 func (c *ReplayCase) WriteInputs(dir string) error {
 	if c.Profile != nil {
 		if err := os.WriteFile(filepath.Join(dir, ProfileFile), c.Profile, 0o644); err != nil {
 			return err
 		}
+	}
+	if c.Synthetic != nil {
+		return nil
 	}
 	return os.WriteFile(filepath.Join(dir, TraceFile), c.Trace(), 0o644)
 }

@@ -40,11 +40,7 @@ func Ours(dir string, c *gen.ReplayCase) (a Answer) {
 	if err != nil {
 		return Answer{Outcome: Refused, Error: err.Error()}
 	}
-	load, _, err := tracefile.Load(context.Background(), filepath.Join(dir, c.Files[0]), tracefile.Options{
-		TraceBlockSize: cfg.TraceBlockSize,
-		Concurrency:    cfg.Concurrency > 0,
-		ArrivalSpeedup: cfg.ArrivalSpeedup,
-	})
+	load, err := read(dir, c, cfg)
 	if err != nil {
 		return Answer{Outcome: Refused, Error: err.Error()}
 	}
@@ -69,6 +65,19 @@ func Ours(dir string, c *gen.ReplayCase) (a Answer) {
 	return a
 }
 
+// read makes the workload of a case.
+func read(dir string, c *gen.ReplayCase, cfg config.Replay) (*workload.Workload, error) {
+	if c.Synthetic != nil {
+		return parity.Synthetic(c.Synthetic, c.Kwargs, cfg)
+	}
+	load, _, err := tracefile.Load(context.Background(), filepath.Join(dir, c.Files[0]), tracefile.Options{
+		TraceBlockSize: cfg.TraceBlockSize,
+		Concurrency:    cfg.Concurrency > 0,
+		ArrivalSpeedup: cfg.ArrivalSpeedup,
+	})
+	return load, err
+}
+
 // spell writes a finished run the way the program does and reads it back.
 func spell(sim *replay.Sim, load *workload.Workload, cfg config.Replay, wall time.Duration) (Answer, error) {
 	var a Answer
@@ -82,7 +91,7 @@ func spell(sim *replay.Sim, load *workload.Workload, cfg config.Replay, wall tim
 	}
 	text.Reset()
 	requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize)}
-	if cfg.Concurrency > 0 || len(load.Sessions) < len(load.Turns) {
+	if load.NamesSessions(cfg.Concurrency > 0) {
 		requests.SessionID = load.SessionID
 	}
 	if err := requests.WriteJSONL(&text); err != nil {

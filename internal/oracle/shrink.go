@@ -81,6 +81,13 @@ func (s *shrinker) simplifyNumbers() {
 			}
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(s.best.Synthetic)) {
+		for v, ok := number(s.best.Synthetic[key]); ok && v > 1; v, ok = number(s.best.Synthetic[key]) {
+			if !s.try(func(c *gen.ReplayCase) { c.Synthetic[key] = v / 2 }) && !s.try(func(c *gen.ReplayCase) { c.Synthetic[key] = v - 1 }) {
+				break
+			}
+		}
+	}
 	fixed := map[string]any{"type": "fixed", "prefill_ms": 10, "decode_ms": 2}
 	if show(s.best.Engine()["timing_model"]) != show(fixed) {
 		s.try(func(c *gen.ReplayCase) { c.Engine()["timing_model"], c.Profile = fixed, nil })

@@ -1,5 +1,6 @@
 // Package parity gives tests the project's answer to a replay case written the
-// reference's way: keyword arguments of its run_trace_replay and a trace.
+// reference's way: keyword arguments of its run_trace_replay and a trace, or of
+// its run_synthetic_trace_replay.
 //
 // It owns the translation of those arguments; running and reporting are
 // core/replay's and host/native/report's.
@@ -47,6 +48,9 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 				return c, err
 			}
 			c.Engine = args.Engine
+			continue
+		}
+		if syntheticKeys[key] {
 			continue
 		}
 		number, err := toFloat(value)

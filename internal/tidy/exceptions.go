@@ -11,7 +11,7 @@ var longFunctions = map[string]string{}
 var coreLayers = [][]string{
 	{"active", "config", "fmath", "hashtable", "idtable", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
 	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
-	{"engine", "router", "stretch"},
+	{"engine", "router", "stretch", "synth"},
 	{"sglang", "stride"},
 	{"group"},
 	{"replay"},
