@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,10 @@ func flagsOf(t *testing.T, path string) (args []string, call recorded) {
 			}
 			key, value = "max_sim_time_seconds", strconv.FormatFloat(ms/1000, 'g', -1, 64)
 		case "extra_engine_args", "trace_block_size", "num_workers", "replay_concurrency", "arrival_speedup_ratio", "sla_e2e_ms",
-			"request_rate", "arrival_seed", "arrival_interval_ms", "turns_per_session", "inter_turn_delay_ms", "shared_prefix_ratio", "num_prefix_groups":
+			"request_rate", "arrival_seed", "arrival_interval_ms", "turns_per_session", "inter_turn_delay_ms", "shared_prefix_ratio", "num_prefix_groups",
+			"agentic_lanes", "trace_shared_prefix_ratio", "trace_num_prefix_groups":
+		case "trace_format", "execution_model":
+			value = strings.Trim(value, `"`)
 		default:
 			t.Fatalf("%s: no flag for %s", path, key)
 		}
@@ -183,7 +187,7 @@ func compareReport(t *testing.T, gotPath, wantPath string) {
 		of, spread := strings.CutPrefix(key, "std_")
 		mean, _ := want["mean_"+of].(float64)
 		granted := max(1e-12*math.Abs(y), want["num_requests"].(float64)*0x1p-53*math.Abs(mean))
-		if !ok || g != w && !(isNumber && spread && math.Abs(x-y) <= granted) {
+		if !ok || !reflect.DeepEqual(g, w) && !(isNumber && spread && math.Abs(x-y) <= granted) {
 			t.Errorf("%s: got %v, want %v", key, g, w)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/spf13/pflag"
 )
 
@@ -37,7 +38,7 @@ func parse(args []string) (*options, error) {
 		return nil, usageError{sentence}
 	}
 	for _, c := range []struct{ flag, word, accepted string }{
-		{"trace-format", o.traceFormat, "mooncake"}, {"router-mode", o.routerMode, "round_robin"}, {"replay-mode", o.replayMode, "offline"},
+		{"router-mode", o.routerMode, "round_robin"}, {"replay-mode", o.replayMode, "offline"},
 	} {
 		if feature := laterChoice(c.flag, c.word); feature != "" {
 			return nil, usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
@@ -98,6 +99,8 @@ func accepts(flag *pflag.Flag) string {
 		return "a whole number from 0 to 18446744073709551615"
 	case realValue:
 		return "a number"
+	case formatValue:
+		return strings.Join(tracefile.Formats(), " or ")
 	case choiceValue:
 		return strings.Join(v.choice, " or ")
 	case toggleValue:

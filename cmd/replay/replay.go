@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +30,7 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 	}
 	load, err := o.load(cfg, m)
 	if err != nil {
+		o.sayFormat(stderr)
 		return err
 	}
 	files, err := o.create(outputs)
@@ -46,7 +48,7 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	r := &report.Report{Summary: sim.Summary(), WallMs: wallMs}
+	r := &report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: load.Graph, Target: o.executionModel}
 	warnEngine(engine, stderr)
 	warn(o, load, sim.Unservable(), r.RejectedRequests, stderr)
 	if err := files.write(r, sim, load, cfg); err != nil {
@@ -67,13 +69,25 @@ func (o *options) load(cfg config.Replay, m *meter) (*workload.Workload, error) 
 }
 
 func readTrace(o *options, cfg config.Replay, m *meter) (*workload.Workload, error) {
-	load, _, err := tracefile.Load(context.Background(), o.traces[0], tracefile.Options{
+	t, err := tracefile.Load(context.Background(), o.traces, tracefile.Options{
+		Format:         o.traceFormat,
 		TraceBlockSize: cfg.TraceBlockSize,
 		Concurrency:    cfg.Concurrency > 0,
 		ArrivalSpeedup: cfg.ArrivalSpeedup,
-		Progress:       func(read, total int64) { m.update("Reading", read, total) },
+
+		SharedPrefixRatio: o.traceSharedRatio,
+		PrefixGroups:      uint32(o.traceGroups),
+		Lanes:             o.lanes,
+		ExecutionModel:    o.executionModel,
+
+		Progress: func(read, total int64) { m.update("Reading", read, total) },
 	})
-	return load, err
+	o.detected = t.Format
+	var wrong *tracefile.Error
+	if errors.As(err, &wrong) && wrong.Usage {
+		return nil, usageError{err.Error()}
+	}
+	return t.Workload, err
 }
 
 // simulate runs to the end. wallMs is the time from the loaded trace to the
@@ -157,7 +171,7 @@ func sameFile(a, b string) bool {
 
 func (f *files) write(r *report.Report, sim *replay.Sim, load *workload.Workload, cfg config.Replay) error {
 	if f.jsonl != nil {
-		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize)}
+		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize), Lane: sim.Lane}
 		if load.NamesSessions(cfg.Concurrency > 0) {
 			requests.SessionID = load.SessionID
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/spf13/pflag"
 )
 
@@ -56,13 +57,13 @@ func (o *options) synthetic() bool {
 func (o *options) checkSource() error {
 	synthetic := o.synthetic()
 	switch n := len(o.traces); {
-	case n > 1:
+	case n > 1 && o.traceFormat != tracefile.Auto && !o.traceFormat.Shards():
 		return usagef("%d trace files are given (%s); --trace-format %s takes exactly one", n, quoteAll(o.traces), o.traceFormat)
-	case n == 1 && synthetic:
+	case n > 0 && synthetic:
 		return usagef("a trace file (%s) and --%s are given; a trace, or --input-tokens, --output-tokens and --request-count, are accepted", quoteAll(o.traces), o.firstSynthetic())
 	case n == 0 && !synthetic:
 		return usagef("no workload is given; a trace file, or --input-tokens, --output-tokens and --request-count, are accepted")
-	case n == 1:
+	case n > 0:
 		for _, flag := range []string{"request-rate", "arrival-interval-ms"} {
 			if o.given(flag) {
 				return usagef("--%s is for synthetic workloads, and %s is a trace, which has times of its own; --arrival-speedup-ratio or --replay-concurrency is accepted", flag, quoteAll(o.traces))

@@ -9,6 +9,7 @@ import (
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/engineargs"
+	"github.com/dryserve/dryserve/host/native/tracefile"
 )
 
 // maxNamed bounds how many requests a warning names.
@@ -16,6 +17,7 @@ const maxNamed = 5
 
 // warn tells of what the results do not show: one line per matter.
 func warn(o *options, load *workload.Workload, unservable []int32, rejected int64, stderr io.Writer) {
+	o.sayFormat(stderr)
 	if o.given("replay-concurrency") && o.given("arrival-speedup-ratio") {
 		say(stderr, "warning: --arrival-speedup-ratio has no effect with --replay-concurrency")
 	}
@@ -44,6 +46,13 @@ func warn(o *options, load *workload.Workload, unservable []int32, rejected int6
 	}
 	if n := len(unservable); n > 0 {
 		say(stderr, "warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable))
+	}
+}
+
+// sayFormat tells what a trace was taken for, unless that is the default.
+func (o *options) sayFormat(stderr io.Writer) {
+	if o.detected > tracefile.Mooncake && o.traceFormat == tracefile.Auto {
+		say(stderr, "%s is read as %s by the looks of it; --trace-format chooses another format", quoteAll(o.traces), o.detected)
 	}
 }
 

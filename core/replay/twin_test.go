@@ -85,24 +85,19 @@ func stream(cfg config.Replay, rows []trace.Row, w *workload.Workload, budget in
 	return run(s, budget)
 }
 
-// twins runs a case every way there is and compares with the plain engine.
-func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
+// twins runs a case every way there is and compares with the plain engine. Its
+// trace is written to dir.
+func twins(t *testing.T, dir string, c *gen.ReplayCase, parityMode bool) {
 	name, kwargs, text := c.Name, c.Kwargs, c.Trace()
 	cfg, err := parity.ConfigWith(kwargs, func(path string) (*config.ProfileTable, error) { return profile.ParseProfile(path, c.Profile) })
 	if err != nil {
 		return // the error tests look at those
 	}
 	cfg.Parity = parityMode
-	rows, err := parity.Rows(text)
-	if err != nil {
-		return
+	if err := c.WriteInputs(dir); err != nil {
+		t.Fatal(err)
 	}
-	try := func() (*workload.Workload, error) {
-		if c.Synthetic != nil {
-			return parity.Synthetic(c.Synthetic, kwargs, cfg)
-		}
-		return parity.Build(rows, cfg)
-	}
+	try := func() (*workload.Workload, error) { return parity.Workload(dir, c, cfg) }
 	if _, err := try(); err != nil {
 		return
 	}
@@ -127,6 +122,9 @@ func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
 			t.Errorf("%s: %s differs from the plain engine (-plain +%s):\n%s\n%s\n%s", name, how, how, d, engine, text)
 		}
 	}
+	if n := want.Summary; n.NumRequests != n.CompletedRequests+n.RejectedRequests+n.FailedRequests+n.CancelledRequests+n.UnfinishedRequests {
+		t.Errorf("%s: requests are not conserved: %+v", name, n)
+	}
 	check("events", run(replay.New(cfg, build(), replay.Options{Eventful: true}), long))
 	check("events-1", run(replay.New(cfg, build(), replay.Options{Eventful: true}), 1))
 	check("default", run(replay.New(cfg, build(), replay.Options{}), long))
@@ -139,12 +137,16 @@ func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
 		}
 		return 1
 	}
-	inOrder := slices.IsSortedFunc(w.Turns, func(a, b workload.Turn) int { return int(a.Session) - int(b.Session) })
-	if c.Synthetic == nil && len(w.Planned) == 0 && inOrder && (cfg.Concurrency > 0 || slices.IsSortedFunc(w.Sessions, byStart)) {
-		check("streamed", stream(cfg, rows, w, 3))
+	if len(c.Rows) == 0 || c.Kwargs["trace_format"] != nil {
+		return
 	}
-	if n := want.Summary; n.NumRequests != n.CompletedRequests+n.RejectedRequests+n.FailedRequests+n.CancelledRequests+n.UnfinishedRequests {
-		t.Errorf("%s: requests are not conserved: %+v", name, n)
+	rows, err := parity.Rows(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inOrder := slices.IsSortedFunc(w.Turns, func(a, b workload.Turn) int { return int(a.Session) - int(b.Session) })
+	if len(w.Planned) == 0 && inOrder && (cfg.Concurrency > 0 || slices.IsSortedFunc(w.Sessions, byStart)) {
+		check("streamed", stream(cfg, rows, w, 3))
 	}
 }
 
@@ -152,13 +154,14 @@ func twins(t *testing.T, c *gen.ReplayCase, parityMode bool) {
 // pages not cached yet, a prompt shortened by eviction, an order that did not
 // last, places within a step.
 func TestTwinsOnce(t *testing.T) {
+	dir := t.TempDir()
 	for _, seed := range []uint64{92, 98, 326, 466, 1223, 1918, 2976, 9217} {
 		c, err := gen.FamilyCase(seed, "sglang")
 		if err != nil {
 			t.Fatal(err)
 		}
-		twins(t, c, true)
-		twins(t, c, false)
+		twins(t, dir, c, true)
+		twins(t, dir, c, false)
 	}
 }
 
@@ -167,13 +170,14 @@ func TestTwins(t *testing.T) {
 	if testing.Short() {
 		n = 100
 	}
+	dir := t.TempDir()
 	for seed := range n {
 		for _, family := range gen.Families() {
 			c, err := gen.FamilyCase(seed, family)
 			if err != nil {
 				t.Fatal(err)
 			}
-			twins(t, c, seed%2 == 0)
+			twins(t, dir, c, seed%2 == 0)
 		}
 		if t.Failed() {
 			return

@@ -18,6 +18,7 @@ const (
 // Options say how the sessions of a workload will be started.
 type Options struct {
 	Concurrency    bool    // a cap starts them; else their timestamps do
+	Delta          bool    // rows have what is new in their session only
 	ArrivalSpeedup float64 // > 0, finite; divides starts and delays unless Concurrency
 }
 
@@ -263,7 +264,27 @@ func (b *Builder) Finish(o Options) (*Workload, Fault) {
 	if f.Code != OK {
 		return nil, f
 	}
+	if b.w.Delta = o.Delta && len(b.w.Turns) > len(b.w.Sessions); b.w.Delta {
+		if f := b.checkTalks(); f.Code != OK {
+			return nil, f
+		}
+	}
 	return &b.w, Fault{}
+}
+
+// checkTalks refuses sessions whose last prompt can become too long.
+func (b *Builder) checkTalks() Fault {
+	for i, s := range b.w.Sessions {
+		said := int64(0)
+		for at := s.First; at >= 0; at = b.w.Turns[at].Next {
+			t := &b.w.Turns[at]
+			if said += int64(t.Input); said > maxCount {
+				return Fault{Code: TalkTooLong, Line: int64(s.Line), Session: int32(i), Turn: t.Index, Found: said, Limit: maxCount}
+			}
+			said += int64(t.Output)
+		}
+	}
+	return Fault{}
 }
 
 // checkStarts refuses negative starts, which a cap leaves as they are and does

@@ -1,6 +1,10 @@
 package workload
 
-import "math"
+import (
+	"math"
+
+	"github.com/dryserve/dryserve/core/trace"
+)
 
 // NameSessions gives the sessions added with Open the ids prefix<line>, or
 // prefix<place> where the line is 0.
@@ -19,6 +23,45 @@ func (b *Builder) Open(line int64, startMs float64, hasStart bool) Fault {
 	s := &b.w.Sessions[b.open(0, line)]
 	s.StartMs, s.HasStart = startMs, hasStart
 	return Fault{}
+}
+
+// Named is a request of a graph with all that is known of it. Sessions of one
+// id may be many.
+type Named struct {
+	Line          int64
+	Session       []byte
+	Input, Output int64
+	HashIDs       []uint64
+	OutputIDs     []uint32
+	Planned       bool // OutputIDs are given
+	Priority      int32
+	Strict        uint32
+	Policy        []byte // nil: none
+}
+
+// Node adds a request of a graph, in a session of its own.
+func (b *Builder) Node(n *Named) Fault {
+	name := b.w.ids.Add(n.Session)
+	if name < 0 {
+		return Fault{Code: TooMuchText, Line: n.Line, Limit: maxText}
+	}
+	b.open(name+1, n.Line)
+	if !b.classify(n.Priority, n.Strict, n.Policy) {
+		return Fault{Code: TooMuchText, Line: n.Line, Limit: maxText}
+	}
+	if f := b.Turn(n.HashIDs, n.Input, n.Output, 0); f.Code != OK {
+		return f
+	}
+	b.plan(&b.w.Turns[len(b.w.Turns)-1], &trace.Row{HasOutputIDs: n.Planned, OutputIDs: n.OutputIDs})
+	return Fault{}
+}
+
+// FinishGraph returns the workload of the nodes added with Node. The builder
+// is of no use afterwards.
+func (b *Builder) FinishGraph(g *Graph) *Workload {
+	b.settle()
+	b.w.Graph = g
+	return &b.w
 }
 
 // Turn adds a turn to the session opened last. ids cover input > 0 tokens;

@@ -22,7 +22,7 @@ import (
 // Turn is one request of a session.
 type Turn struct {
 	Leaf    int32   // prompt: leaf of Prompts covering the row's hash ids
-	IDs     int32   // their number, at least ceil(Input/TraceBlockSize)
+	IDs     int32   // their number, at least ceil(Input/TraceBlockSize) but with Spoken
 	Input   int32   // prompt tokens, > 0
 	Output  int32   // requested output tokens, >= 0
 	Session int32   // index into Sessions
@@ -58,9 +58,20 @@ type Workload struct {
 	TraceBlockSize int // tokens per hash id, 0: the run's configuration says it
 	BlockSizes     BlockSizes
 
+	Graph *Graph // nil: turns follow each other in their sessions only
+
 	// Drawn: every turn is a request by itself without a name, and prompts are
 	// not spelt by their hash ids but drawn (AppendDrawn).
 	Drawn bool
+
+	// Delta: a turn's input is only what is new; the prompt is all that was said
+	// before in its session, then that (replay notes §3.2).
+	Delta bool
+
+	// Spoken: ids are engine blocks, IDs of them a turn, and go on through what
+	// the turn will generate where a later one repeats it. Package replay makes
+	// such a workload of one with Delta while it runs.
+	Spoken bool
 
 	Planned    []uint32 // output ids of all turns that have them
 	PlannedOff []int32  // turn i's ids are Planned[PlannedOff[i]:PlannedOff[i+1]]
@@ -101,7 +112,7 @@ func (w *Workload) SessionID(i int32) []byte {
 // NamesSessions reports whether the reference's records name the sessions of
 // a run: they do where its driver of sessions runs (replay notes §5).
 func (w *Workload) NamesSessions(capped bool) bool {
-	return !w.Drawn && (capped || w.prefix != "" || len(w.Sessions) != len(w.Turns))
+	return !w.Drawn && (w.Graph != nil || capped || w.prefix != "" || len(w.Sessions) != len(w.Turns))
 }
 
 // Class is what a router may order a turn by.

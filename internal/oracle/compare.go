@@ -25,6 +25,8 @@ var permutedStds = map[string]string{
 	"std_ttst_ms":        "num_tpot_samples",
 	"std_tpot_ms":        "num_tpot_samples",
 	"std_e2e_latency_ms": "num_e2e_latency_samples",
+
+	"std_trajectory_e2e_latency_ms": "completed_trajectories",
 }
 
 // wallClock are the fields that say how long the simulation itself took.

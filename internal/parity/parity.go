@@ -32,7 +32,7 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 		"sla_ttft_ms": &c.SLA.TTFTMs, "sla_itl_ms": &c.SLA.ITLMs, "sla_e2e_ms": &c.SLA.E2EMs,
 	}
 	counts := map[string]*int{
-		"num_workers": &c.NumWorkers, "trace_block_size": &c.TraceBlockSize, "replay_concurrency": &c.Concurrency,
+		"num_workers": &c.NumWorkers, "trace_block_size": &c.TraceBlockSize, "replay_concurrency": &c.Concurrency, "agentic_lanes": &c.Lanes,
 	}
 	for key, value := range kwargs {
 		if value == nil {
@@ -50,7 +50,7 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 			c.Engine = args.Engine
 			continue
 		}
-		if syntheticKeys[key] {
+		if syntheticKeys[key] || traceKeys[key] {
 			continue
 		}
 		number, err := toFloat(value)

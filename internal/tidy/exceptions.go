@@ -9,9 +9,9 @@ var longFunctions = map[string]string{}
 // packages of the layers above it in this list. Packages of one line know
 // nothing of each other.
 var coreLayers = [][]string{
-	{"active", "config", "fmath", "hashtable", "idtable", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
+	{"active", "blake3", "config", "fmath", "hashtable", "idtable", "jsontext", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
 	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
-	{"engine", "router", "stretch", "synth"},
+	{"agentic", "engine", "router", "stretch", "synth"},
 	{"sglang", "stride"},
 	{"group"},
 	{"replay"},
