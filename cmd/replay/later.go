@@ -30,7 +30,7 @@ var laterFlags = []laterFlag{
 	}},
 	{feature: "speculative decoding (MTP)", names: []string{"aic-nextn", "aic-nextn-accept-rates"}},
 	{feature: "scaling by a planner", names: []string{"planner-config", "benchmark-granularity=8", "scaling-policy", "capture-planner-details=true"}},
-	{feature: "traces in the formats weka and dynamo", names: []string{"weka-nested-timestamp-basis"}},
+	{feature: "traces in the format weka", names: []string{"weka-nested-timestamp-basis"}},
 	{feature: "telemetry", names: []string{
 		"telemetry-options", "telemetry-sample-interval-ms=1000", "telemetry-callback", "telemetry-jsonl-path", "capture-telemetry=false",
 	}},

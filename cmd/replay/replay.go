@@ -69,9 +69,14 @@ func (o *options) load(cfg config.Replay, m *meter) (*workload.Workload, error) 
 }
 
 func readTrace(o *options, cfg config.Replay, m *meter) (*workload.Workload, error) {
+	want := 0
+	if o.given("trace-block-size") {
+		want = cfg.TraceBlockSize
+	}
 	t, err := tracefile.Load(context.Background(), o.traces, tracefile.Options{
 		Format:         o.traceFormat,
 		TraceBlockSize: cfg.TraceBlockSize,
+		WantBlockSize:  want,
 		Concurrency:    cfg.Concurrency > 0,
 		ArrivalSpeedup: cfg.ArrivalSpeedup,
 

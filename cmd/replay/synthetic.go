@@ -61,6 +61,8 @@ func (o *options) checkSource() error {
 		return usagef("%d trace files are given (%s); --trace-format %s takes exactly one", n, quoteAll(o.traces), o.traceFormat)
 	case n > 0 && synthetic:
 		return usagef("a trace file (%s) and --%s are given; a trace, or --input-tokens, --output-tokens and --request-count, are accepted", quoteAll(o.traces), o.firstSynthetic())
+	case n == 0 && o.traceFormat != tracefile.Auto && !synthetic:
+		return usagef("--trace-format %s is given, but no trace file; one is accepted, or several where the format has shards", o.traceFormat)
 	case n == 0 && !synthetic:
 		return usagef("no workload is given; a trace file, or --input-tokens, --output-tokens and --request-count, are accepted")
 	case n > 0:

@@ -78,7 +78,7 @@ func requestNames(load *workload.Workload, turns []int32) string {
 			names = append(names, fmt.Sprintf("request %d", turn.Session+1))
 			continue
 		}
-		if turn.Index == 0 && turn.Next < 0 && session.Line > 0 {
+		if turn.Index == 0 && turn.Next < 0 && session.Line > 0 && !load.Unlined {
 			names = append(names, fmt.Sprintf("line %d", session.Line))
 			continue
 		}

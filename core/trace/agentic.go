@@ -222,9 +222,9 @@ func (p *Parser) dependency(line []byte, i int) int {
 			d.RequestID, end = p.str(line, i, f)
 			return end
 		case DependsTrigger:
-			return p.word(line, i, f, &trigger, Dispatch.String(), Completion.String())
+			return p.trigger(line, i, f, &trigger)
 		case DependsRelation:
-			return p.word(line, i, f, &relation, Sequence.String(), Spawn.String(), Join.String(), Barrier.String())
+			return p.relation(line, i, f, &relation)
 		}
 		hasDelay = true
 		return p.float(line, i, f, &d.DelayMs)
@@ -245,6 +245,15 @@ func (p *Parser) dependency(line []byte, i int) int {
 	d.Trigger, d.Relation = Trigger(trigger), Relation(relation)
 	p.deps = append(p.deps, d)
 	return end
+}
+
+// trigger and relation read the words of a dependency.
+func (p *Parser) trigger(line []byte, i int, f Field, at *int8) int {
+	return p.word(line, i, f, at, Dispatch.String(), Completion.String())
+}
+
+func (p *Parser) relation(line []byte, i int, f Field, at *int8) int {
+	return p.word(line, i, f, at, Sequence.String(), Spawn.String(), Join.String(), Barrier.String())
 }
 
 func headerField(key []byte) Field {

@@ -53,6 +53,41 @@ const (
 	FinalResponse
 )
 
+// The fields of Dynamo request traces.
+const (
+	Wrapper Field = iota + 60
+	RecordSchema
+	EventType
+	EventTime
+	AgentContext
+	ContextSession
+	ContextParent
+	Request
+	RequestName
+	OutputTokens
+	ReceivedTime
+	TotalTime
+	RequestModel
+	Replay
+	ReplayBlockSize
+	ReplayInput
+	ReplayHashes
+	ReplayDeps
+	ReplayDepRequest
+	ReplayDepTrigger
+	ReplayDepRelation
+	Tool
+	ToolCall
+	ToolClass
+	ToolStarted
+	ToolEnded
+	ToolClaude
+	ToolSource
+	ToolConsumer
+	ToolChild
+	ToolMode
+)
+
 // fieldNames has the names of every field, as the reference writes them.
 var fieldNames = [...]struct{ name, alias string }{
 	RequestID: {"request_id", ""}, SessionID: {"session_id", ""},
@@ -71,6 +106,18 @@ var fieldNames = [...]struct{ name, alias string }{
 	NumTurns: {"num_turns", ""}, PromptLength: {"input_prompt_length", ""}, Responses: {"assistant_response_length", ""},
 	ToolOutputs: {"tool_call_output_length", ""}, ToolLatencies: {"tool_call_latency", ""},
 	FinalResponse: {"final_assistant_response_length", ""},
+
+	Wrapper: {"event", ""}, RecordSchema: {"schema", ""}, EventType: {"event_type", ""}, EventTime: {"event_time_unix_ms", ""}, AgentContext: {"agent_context", ""},
+	ContextSession: {"agent_context.session_id", ""}, ContextParent: {"agent_context.parent_session_id", ""},
+	Request: {"request", ""}, RequestName: {"request.request_id", ""}, OutputTokens: {"request.output_tokens", ""},
+	ReceivedTime: {"request.request_received_ms", ""}, TotalTime: {"request.total_time_ms", ""}, RequestModel: {"request.model", ""},
+	Replay: {"request.replay", ""}, ReplayBlockSize: {"request.replay.trace_block_size", ""}, ReplayInput: {"request.replay.input_length", ""},
+	ReplayHashes: {"request.replay.input_sequence_hashes", ""}, ReplayDeps: {"request.replay.dependencies", ""},
+	ReplayDepRequest: {"request.replay.dependencies.request_id", ""}, ReplayDepTrigger: {"request.replay.dependencies.trigger", ""},
+	ReplayDepRelation: {"request.replay.dependencies.relation", ""},
+	Tool:              {"tool", ""}, ToolCall: {"tool.tool_call_id", ""}, ToolClass: {"tool.tool_class", ""}, ToolStarted: {"tool.started_at_unix_ms", ""},
+	ToolEnded: {"tool.ended_at_unix_ms", ""}, ToolClaude: {"tool.claude", ""}, ToolSource: {"tool.claude.source_request_id", ""},
+	ToolConsumer: {"tool.claude.consumer_request_id", ""}, ToolChild: {"tool.claude.child_session_id", ""}, ToolMode: {"tool.claude.execution_mode", ""},
 }
 
 // Name is the field's first name, as the reference writes it. The field of an

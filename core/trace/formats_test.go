@@ -199,7 +199,7 @@ func checkFault(t *testing.T, line []byte, f Fault) {
 // FuzzFormats feeds lines to the parsers of all formats but Mooncake.
 func FuzzFormats(f *testing.F) {
 	for _, text := range []string{
-		header, node, talk, edit(node, "[]", `[{"request_id":"b","trigger":"dispatch","delay_ms":2.5,"relation":"spawn"},{}]`), `{"a":{"b":[`, "{}", "",
+		header, node, talk, ended, called, `{"event":` + ended + `}`, edit(node, "[]", `[{"request_id":"b","trigger":"dispatch","delay_ms":2.5,"relation":"spawn"},{}]`), `{"a":{"b":[`, "{}", "",
 	} {
 		f.Add([]byte(text))
 	}
@@ -216,9 +216,88 @@ func FuzzFormats(f *testing.F) {
 		}
 		var a AppliedRow
 		checkFault(t, line, p.AppliedRow(line, &a))
+		var d DynamoRecord
+		checkFault(t, line, p.Dynamo(line, &d))
 		p.Keys(line, func(key, value []byte) bool { return true })
 		if !bytes.Equal(line, before) {
 			t.Fatalf("%q: the line was changed", before)
 		}
 	})
+}
+
+const (
+	ended = `{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":110,"request":{"request_id":"a","output_tokens":2,"request_received_ms":100,` +
+		`"total_time_ms":9.5,"model":"m","replay":{"trace_block_size":4,"input_length":7,"input_sequence_hashes":[5,18446744073709551615]}},"agent_context":{"session_id":"S","parent_session_id":"P"}}`
+	called = `{"schema":"dynamo.request.trace.v1","event_type":"tool_error","event_time_unix_ms":7,"agent_context":{"session_id":"S"},"tool":{"tool_call_id":"t","tool_class":"agent",` +
+		`"started_at_unix_ms":1,"ended_at_unix_ms":null,"claude":{"source_request_id":"a","consumer_request_id":"b","child_session_id":"C","execution_mode":"blocking"}}}`
+)
+
+func TestDynamo(t *testing.T) {
+	var p Parser
+	var r DynamoRecord
+	show := func() string {
+		return fmt.Sprintf("%d %d ctx %v %s<%s req %v %s %s %d %d %v %v bs %d in %d %d deps %v tool %v %s %s %v %s>%s %s %s", r.Event, r.EventTimeMs,
+			r.HasContext, r.Session, r.ParentSession, r.HasRequest, r.RequestID, r.Model, r.OutputTokens, r.ReceivedMs, r.TotalMs, r.HasTotal,
+			r.BlockSize, r.InputLength, r.Hashes, r.Dependencies, r.HasTool, r.ToolCall, r.ToolClass, r.HasClaude, r.Source, r.Consumer, r.Child, r.Mode)
+	}
+	const plain = "1 110 ctx true S<P req true a m 2 100 9.5 true bs 4 in 7 [5 18446744073709551615] deps [] tool false   false >  "
+	const tool = "2 7 ctx true S< req false   -1 -1 0 false bs -1 in -1 [] deps [] tool true t agent true a>b C blocking"
+	for _, c := range []struct{ text, want string }{
+		{ended, plain}, {called, tool}, {edit(called, "tool_error", "tool_end"), tool},
+		{`{"event":` + ended + `}`, plain}, {`{"event_type":"request_payload","x":1, "event" : ` + ended + `}`, plain},
+		{edit(ended, `{"schema"`, `{"tool":null,"x":[{}],"schema"`), plain},
+		{edit(ended, `"S","parent_session_id":"P"`, `"S","parent_session_id":null`), edit(plain, "S<P", "S<")},
+		{edit(ended, `"request_received_ms":100`, `"request_received_ms":null`), edit(plain, " 100 ", " -1 ")},
+		{edit(ended, `,"model":"m"`, ``), edit(plain, "a m", "a ")},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"request_id":"z","relation":"spawn","trigger":"dispatch","delay_ms":"x"}],`),
+			edit(plain, "deps []", "deps [{[122] dispatch spawn 0}]")},
+	} {
+		if f := p.Dynamo([]byte(c.text), &r); f.Code != OK {
+			t.Errorf("%s: %v", c.text, f)
+		} else if got := show(); got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.text, got, c.want)
+		}
+	}
+	for _, text := range []string{
+		"[1]", "7", `"x"`, "null", "true", `{"event_type":"request_payload"}`, `{"event_type":"tool_start","schema":7}`, `{"event":{"event_type":"request_payload","request":5}}`,
+		`{"event":{},"event":{"event_type":"tool_start"}}`,
+	} {
+		if f := p.Dynamo([]byte(text), &r); f.Code != OK || r.Event != Ignored {
+			t.Errorf("%s: %v %+v", text, f, r)
+		}
+	}
+	without := func(text, part string) string { return edit(text, part, "") }
+	for _, c := range []struct {
+		text  string
+		code  Code
+		field Field
+	}{
+		{"", CutOff, NoField}, {"{", CutOff, NoField}, {"x", WantValue, NoField}, {ended + "}", Trailing, NoField}, {"{}", Missing, EventType},
+		{`{"event":[1]}`, WrongType, Wrapper}, {`{"event":null}`, WrongType, Wrapper}, {`{"event":{}}`, Missing, EventType},
+		{edit(ended, "request_end", "other"), WrongWord, EventType}, {`{"event_type":5}`, WrongType, EventType},
+		{without(ended, `"schema":"dynamo.request.trace.v1",`), Missing, RecordSchema}, {edit(ended, "trace.v1", "trace.v2"), WrongWord, RecordSchema},
+		{without(ended, `"event_time_unix_ms":110,`), Missing, EventTime}, {edit(ended, ":110", ":1.5"), WrongType, EventTime}, {edit(ended, ":110", ":-1"), WrongType, EventTime},
+		{without(ended, `"request_id":"a",`), Missing, RequestName}, {edit(ended, `"a"`, `1`), WrongType, RequestName},
+		{edit(ended, `"request":{`, `"request":7,"x":{`), WrongType, Request},
+		{edit(ended, `"replay":{`, `"x":{`), Missing, Replay}, {edit(ended, `"replay":{`, `"replay":null,"x":{`), WrongType, Replay},
+		{without(ended, `"trace_block_size":4,`), Missing, ReplayBlockSize}, {without(ended, `"input_length":7,`), Missing, ReplayInput},
+		{without(ended, `,"input_sequence_hashes":[5,18446744073709551615]`), Missing, ReplayHashes},
+		{edit(ended, "[5,", "[5.0,"), WrongType, ReplayHashes}, {edit(ended, ":9.5", `:"9"`), WrongType, TotalTime},
+		{edit(ended, `"model":"m"`, `"model":5`), WrongType, RequestModel}, {edit(ended, `_tokens":2`, `_tokens":-2`), WrongType, OutputTokens},
+		{edit(ended, `"session_id":"S"`, `"x":1`), Missing, ContextSession},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":null,`), WrongType, ReplayDeps},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"request_id":"z","relation":"spawn"}],`), Missing, ReplayDepTrigger},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"request_id":"z","trigger":"dispatch"}],`), Missing, ReplayDepRelation},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"trigger":"dispatch","relation":"spawn"}],`), Missing, ReplayDepRequest},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"trigger":"now"}],`), WrongWord, ReplayDepTrigger},
+		{edit(ended, `{"schema"`, `{"tool":{},"schema"`), Missing, ToolCall},
+		{without(called, `"tool_class":"agent",`), Missing, ToolClass}, {edit(called, `"started_at_unix_ms":1`, `"started_at_unix_ms":"x"`), WrongType, ToolStarted},
+		{without(called, `"source_request_id":"a",`), Missing, ToolSource}, {without(called, `,"execution_mode":"blocking"`), Missing, ToolMode},
+		{edit(called, `"C"`, `5`), WrongType, ToolChild},
+		{edit(ended, `{"schema"`, `{"schema":"dynamo.request.trace.v1","schema"`), Duplicate, RecordSchema},
+	} {
+		if f := p.Dynamo([]byte(c.text), &r); f.Code != c.code || f.Field != c.field {
+			t.Errorf("%s: %v, want %d %s", c.text, f, c.code, c.field.Name())
+		}
+	}
 }

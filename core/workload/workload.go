@@ -58,6 +58,9 @@ type Workload struct {
 	TraceBlockSize int // tokens per hash id, 0: the run's configuration says it
 	BlockSizes     BlockSizes
 
+	// Unlined: Session.Line is no line of the trace but the place in its order.
+	Unlined bool
+
 	Graph *Graph // nil: turns follow each other in their sessions only
 
 	// Drawn: every turn is a request by itself without a name, and prompts are

@@ -42,6 +42,9 @@ func Options(kwargs map[string]any, c config.Replay) (tracefile.Options, error) 
 		Format: tracefile.Mooncake, TraceBlockSize: c.TraceBlockSize, Concurrency: c.Concurrency > 0, ArrivalSpeedup: c.ArrivalSpeedup,
 		Lanes: c.Lanes,
 	}
+	if kwargs["trace_block_size"] != nil {
+		o.WantBlockSize = c.TraceBlockSize
+	}
 	if name, ok := kwargs["trace_format"].(string); ok {
 		if o.Format, ok = tracefile.ParseFormat(name); !ok {
 			return o, fmt.Errorf("trace_format: %s is unknown", name)

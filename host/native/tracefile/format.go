@@ -17,6 +17,7 @@ const (
 	MooncakeDelta
 	AgenticMooncake
 	AppliedCompute
+	Dynamo
 )
 
 // formats are the names, the reference's spelling first.
@@ -25,6 +26,7 @@ var formats = map[Format][]string{
 	MooncakeDelta:   {"mooncake-delta", "mooncake_delta"},
 	AgenticMooncake: {"agentic_mooncake", "agentic-mooncake"},
 	AppliedCompute:  {"applied_compute_agentic"},
+	Dynamo:          {"dynamo"},
 }
 
 // String is the format's name.
@@ -38,14 +40,14 @@ func (f Format) String() string {
 // Formats are the names of all formats.
 func Formats() []string {
 	var names []string
-	for f := Mooncake; f <= AppliedCompute; f++ {
+	for f := Mooncake; f <= Dynamo; f++ {
 		names = append(names, f.String())
 	}
 	return names
 }
 
 // Shards reports whether a trace of the format may be several files.
-func (f Format) Shards() bool { return false }
+func (f Format) Shards() bool { return f == Dynamo }
 
 // ParseFormat finds a format by any of its names.
 func ParseFormat(name string) (Format, bool) {
@@ -73,7 +75,11 @@ func detect(text []byte) Format {
 			switch {
 			case begins(value, `"dynamo.agentic_mooncake"`):
 				format = AgenticMooncake
+			case begins(value, `"dynamo.request.trace`):
+				format = Dynamo
 			}
+		case "event_type", "event":
+			format = Dynamo
 		case "wait_for", "tool_wait_ms", "play_id", "hash_id_scope":
 			format = AgenticMooncake
 		case "num_turns", "input_prompt_length", "tool_call_latency":

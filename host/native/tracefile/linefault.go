@@ -110,6 +110,24 @@ func accepted(f trace.Field) string {
 		return "a list of integers from 0"
 	case trace.ToolLatencies:
 		return "a list of numbers of seconds from 0"
+	case trace.RecordSchema:
+		return `"dynamo.request.trace.v1"`
+	case trace.EventType:
+		return `"request_end", "tool_end", "tool_error", "request_payload" or "tool_start"`
+	case trace.EventTime, trace.ReceivedTime, trace.ToolStarted, trace.ToolEnded:
+		return "a whole number of milliseconds from 0"
+	case trace.Wrapper, trace.AgentContext, trace.Request, trace.Replay, trace.Tool, trace.ToolClaude:
+		return "an object"
+	case trace.OutputTokens:
+		return "an integer from 0"
+	case trace.TotalTime:
+		return "a number of milliseconds from 0"
+	case trace.ReplayBlockSize, trace.ReplayInput:
+		return "a positive integer"
+	case trace.ReplayHashes:
+		return "a list of integers from 0 to 18446744073709551615"
+	case trace.ReplayDeps:
+		return "a list of objects, each a dependency"
 	case trace.Schema:
 		return `"dynamo.agentic_mooncake"`
 	case trace.Version:
@@ -120,9 +138,9 @@ func accepted(f trace.Field) string {
 		return "an object with a format and a digest"
 	case trace.Dependencies:
 		return "a list of objects, each a dependency"
-	case trace.DependsTrigger:
+	case trace.DependsTrigger, trace.ReplayDepTrigger:
 		return `"dispatch" or "completion"`
-	case trace.DependsRelation:
+	case trace.DependsRelation, trace.ReplayDepRelation:
 		return `"sequence", "spawn", "join" or "replay_barrier"`
 	case trace.NotBefore, trace.APITime, trace.DependsDelay:
 		return "a number of milliseconds from 0"
@@ -149,7 +167,7 @@ func inRange(f trace.Field) string {
 		return "a positive integer of at most 2147483647"
 	case trace.OutputLength:
 		return "an integer from 0 to 2147483647"
-	case trace.Timestamp, trace.Delay, trace.NotBefore, trace.APITime, trace.DependsDelay, trace.ToolLatencies:
+	case trace.Timestamp, trace.Delay, trace.NotBefore, trace.APITime, trace.DependsDelay, trace.ToolLatencies, trace.TotalTime:
 		return "a number that fits a 64-bit float"
 	}
 	return accepted(f)

@@ -19,6 +19,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/dryserve/dryserve/core/dynamo"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -31,7 +32,8 @@ const Stdin = "-"
 
 // Options say how a trace is read and what its times mean.
 type Options struct {
-	TraceBlockSize int // tokens per hash id, > 0
+	TraceBlockSize int // tokens per hash id, > 0, where the trace does not say it
+	WantBlockSize  int // what a trace that says it must say; 0: anything
 	Format         Format
 	Concurrency    bool    // sessions are started by a cap, not by their timestamps
 	ArrivalSpeedup float64 // > 0, finite; used unless Concurrency
@@ -122,7 +124,8 @@ type loader struct {
 	format Format
 	info   Info
 	files  int
-	before Info // of the files before this one
+	names  []string // of the files so far, for sentences
+	before Info     // of the files before this one
 	split  *trace.Splitter
 	reader reader
 	rows   *mooncake // the reader, where it can make room
@@ -136,6 +139,7 @@ func (l *loader) file(ctx context.Context, path string) error {
 	}
 	defer src.close()
 	l.src, l.split, l.before = src, trace.NewSplitter(l.opts.MaxLine), l.info
+	l.names = append(l.names, src.name)
 	return l.read(ctx)
 }
 
@@ -152,6 +156,8 @@ func (l *loader) choose(text []byte) error {
 		l.reader = newApplied(l)
 	case AgenticMooncake:
 		l.reader = &agents{loader: l}
+	case Dynamo:
+		l.reader = &requests{loader: l, build: dynamo.NewBuilder()}
 	default:
 		l.rows = newMooncake(l)
 		l.reader = l.rows

@@ -42,6 +42,15 @@ func write(t *testing.T, name string, data []byte) string {
 	return path
 }
 
+func writeAll(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	for path, data := range files {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func gz(t *testing.T, parts ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
