@@ -9,8 +9,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # fuzz: time for each target.
 FUZZTIME ?= 30s
-# oracle: number of random cases, first seed (the clock's if empty), processes.
+# oracle: number of random cases, their family (vllm, trtllm, dp, any, syn),
+# first seed (the clock's if empty), processes.
 N ?= 2000
+FAMILY ?= vllm
 SEED ?=
 JOBS ?= 2
 # bench: a real Mooncake trace (left out if absent), a program that writes
@@ -63,12 +65,13 @@ lint: ## formatting, vet, the repository's laws, go.mod, staticcheck
 
 oracle: ## compare N random cases with the reference (installs it into .oracle)
 	[ -n "$${ORACLE_PYTHON:-}" ] || internal/oracle/setup.sh .oracle
-	$(GO) run ./internal/oracle/cmd/oracle -n $(N) -jobs $(JOBS) $(if $(SEED),-seed $(SEED))
+	$(GO) run ./internal/oracle/cmd/oracle -family $(FAMILY) -n $(N) -jobs $(JOBS) $(if $(SEED),-seed $(SEED))
 
 corpus: ## record the reference's answers that the tests compare with
 	[ -n "$${ORACLE_PYTHON:-}" ] || internal/oracle/setup.sh .oracle
 	$(GO) run ./internal/oracle/cmd/oracle -seed 1 -n 400 -corpus testdata/oracle/corpus.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family npz -seed 1 -n 120 -corpus testdata/oracle/corpus-npz.jsonl.gz
+	$(GO) run ./internal/oracle/cmd/oracle -family syn -seed 1 -n 150 -corpus testdata/oracle/corpus-syn.jsonl.gz
 
 clean: ## remove what the other verbs built
 	rm -rf bin

@@ -21,6 +21,16 @@ type badInput struct {
 	want   string // after "replay: "
 }
 
+// conversation and agent are small traces of other formats.
+const (
+	conversation = `{"num_turns":1,"input_prompt_length":9,"assistant_response_length":[2],"tool_call_output_length":[3],"tool_call_latency":[0.01],"final_assistant_response_length":4}` + "\n"
+	agent        = `{"schema":"dynamo.agentic_mooncake","version":2,"block_size":64,"hash_id_scope":"local","source":{"format":"f","digest":"d"}}` + "\n" +
+		`{"request_id":"a","play_id":"P","session_id":"S","model":"m","input_length":100,"output_length":2,"hash_ids":[1,2],"not_before_ms":0}` + "\n"
+)
+
+// syn is the sizes of a small synthetic workload, without a trace.
+const syn = "! --input-tokens 8 --output-tokens 2 --request-count 3 "
+
 func row(fields string) string { return "{" + fields + "}\n" }
 
 var badInputs = []badInput{
@@ -49,8 +59,27 @@ var badInputs = []badInput{
 	{"gzip by name only", "", "! t.jsonl.gz", 1, `t.jsonl.gz: the name ends in .gz, but found {" at the start of the file; want gzip data`},
 	{"gzip cut off", "", "! cut.gz", 1, "cut.gz: the gzip data end too early; want the complete file"},
 
-	{"no trace", "", "!", 2, "no trace file is given; replay [flags] TRACE is accepted (synthetic workloads are not built yet)"},
-	{"two traces", one, "t.jsonl", 2, `2 trace files are given ("t.jsonl", "t.jsonl"); --trace-format mooncake takes exactly one`},
+	{"no trace", "", "!", 2, "no workload is given; a trace file, or --input-tokens, --output-tokens and --request-count, are accepted"},
+	{"half a synthetic workload", "", "! --request-count 5 --replay-concurrency 1", 2, "a synthetic workload needs --input-tokens and --output-tokens as well"},
+	{"sessions without sizes", "", "! --turns-per-session 2 --replay-concurrency 1", 2, "a synthetic workload needs --input-tokens and --output-tokens and --request-count as well"},
+	{"trace and synthetic sessions", one, "--inter-turn-delay-ms 5", 2, `a trace file ("t.jsonl") and --inter-turn-delay-ms are given; a trace, or --input-tokens, --output-tokens and --request-count, are accepted`},
+	{"trace and an interval", one, "--arrival-interval-ms 5", 2, `--arrival-interval-ms is for synthetic workloads, and "t.jsonl" is a trace, which has times of its own; --arrival-speedup-ratio or --replay-concurrency is accepted`},
+	{"three controllers", "", syn + "--request-rate 1 --arrival-interval-ms 1 --replay-concurrency 1", 2, "--replay-concurrency and --request-rate and --arrival-interval-ms are given; exactly one of --replay-concurrency, --request-rate and --arrival-interval-ms is accepted"},
+	{"seed with a sign", "", syn + "--request-rate 1 --arrival-seed -1", 2, `--arrival-seed is "-1"; a whole number from 0 to 18446744073709551615 is accepted`},
+	{"too many tokens", "", "! --input-tokens 9999999999 --output-tokens 1 --request-count 1 --replay-concurrency 1", 1, "--input-tokens is 9999999999; a whole number from 1 to 2147483647 is accepted"},
+	{"no turns", "", syn + "--turns-per-session 0 --num-prefix-groups 2 --replay-concurrency 1", 1, "--turns-per-session is 0; a whole number from 1 to 2147483647 is accepted"},
+	{"negative turns", "", syn + "--turns-per-session -3 --replay-concurrency 1", 1, "--turns-per-session is -3; a whole number from 1 to 2147483647 is accepted"},
+	{"negative groups", "", syn + "--num-prefix-groups -3 --replay-concurrency 1", 1, "--num-prefix-groups is -3; a whole number from 0 to 4294967295 is accepted"},
+	{"negative share", "", syn + "--shared-prefix-ratio -0.5 --replay-concurrency 1", 1, "--shared-prefix-ratio is -0.5; a number from 0 to 1 is accepted"},
+	{"share that is no number", "", syn + "--shared-prefix-ratio nan --replay-concurrency 1", 1, "--shared-prefix-ratio is NaN; a number from 0 to 1 is accepted"},
+	{"negative think time", "", syn + "--inter-turn-delay-ms -1 --replay-concurrency 1", 1, "--inter-turn-delay-ms is -1; a finite number of at least 0 is accepted"},
+	{"infinite rate", "", syn + "--request-rate inf", 1, "--request-rate is +Inf; a finite number above 0 is accepted"},
+	{"interval without a rate", "", syn + "--arrival-interval-ms 1e-310", 1, "--arrival-interval-ms is 1e-310; 0 or a finite number of at least 1e-305 is accepted"},
+	{"arrivals beyond all time", "", syn + "--arrival-interval-ms 1e308", 1, "the synthetic workload has times that are no numbers any more; a shorter interval or delay, a higher rate or a greater --arrival-speedup-ratio is accepted"},
+	{"more blocks than there are names for", "", "! --input-tokens 2147483647 --output-tokens 1 --request-count 41 --turns-per-session 2 --replay-concurrency 1", 1, "the prompts of the synthetic workload have more than 1073741823 different blocks, which is the most; fewer or shorter requests are accepted"},
+	{"more requests than there are names for", "", "! --input-tokens 1 --output-tokens 1 --request-count 2147483647 --turns-per-session 2 --replay-concurrency 1", 1, "the synthetic workload has more than 2147483647 requests, which is the most"},
+	{"two traces", one, "t.jsonl", 2, "t.jsonl: is a trace in the format mooncake, which is one file, but 2 are given; want one"},
+	{"two traces of a format", one, "t.jsonl --trace-format mooncake", 2, `2 trace files are given ("t.jsonl", "t.jsonl"); --trace-format mooncake takes exactly one`},
 	{"misspelt flag", one, "--num-worker 2", 2, `unknown flag "--num-worker"; did you mean --num-workers?`},
 	{"unknown flag", one, "--frobnicate", 2, `unknown flag "--frobnicate"; replay --help lists the flags`},
 	{"unknown short flag", one, "-x", 2, `unknown flag "-x"; replay --help lists the flags`},
@@ -62,7 +91,19 @@ var badInputs = []badInput{
 	{"hex float", one, "--sla-ttft-ms 0x1p3", 2, `--sla-ttft-ms is "0x1p3"; a number is accepted`},
 	{"bad switch", one, "--parity=maybe", 2, `--parity is "maybe"; true or false is accepted`},
 	{"bad choice", one, "--engine-impl slow", 2, `--engine-impl is "slow"; fast or plain is accepted`},
-	{"not built format", one, "--trace-format weka", 2, "--trace-format weka is not built yet (trace formats other than mooncake); mooncake is accepted"},
+	{"unknown format", one, "--trace-format orca", 2, `--trace-format is "orca"; mooncake or mooncake-delta or agentic_mooncake or applied_compute_agentic or dynamo is accepted`},
+	{"lanes and a cap", one, "--agentic-lanes 2 --replay-concurrency 2", 1, "--agentic-lanes is given with --replay-concurrency; one of them is accepted"},
+	{"no lanes", one, "--agentic-lanes 0", 1, "--agentic-lanes is 0; a whole number of at least 1 is accepted"},
+	{"lanes without plays", one, "--agentic-lanes 2", 1, "t.jsonl: is a trace in the format mooncake, which has no plays for lanes (--agentic-lanes) to take up; want a trace of agents: agentic_mooncake, or dynamo with an agent_context"},
+	{"blank model", one, "--execution-model= ", 1, "--execution-model is blank; a name is accepted"},
+	{"share above 1", one, "--trace-shared-prefix-ratio 1.5", 1, "--trace-shared-prefix-ratio is 1.5; a number from 0 to 1 is accepted"},
+	{"groups below 0", one, "--trace-num-prefix-groups -1", 1, "--trace-num-prefix-groups is -1; a whole number from 0 to 4294967295 is accepted"},
+	{"conversations without a cap", conversation, "--trace-format applied_compute_agentic", 2, "t.jsonl: is a trace in the format applied_compute_agentic, which has no start times; want a cap on the sessions under way (--replay-concurrency)"},
+	{"agents without a model", agent, "--trace-format agentic_mooncake", 1, "t.jsonl: is a trace in the format agentic_mooncake, whose requests name models of their own; want the name of the model that serves them all (--execution-model)"},
+	{"agents under a cap", agent, "--trace-format agentic_mooncake --replay-concurrency 2", 1, "t.jsonl: is a trace in the format agentic_mooncake, whose requests wait for each other and not for room under a cap (--replay-concurrency); want lanes (--agentic-lanes) or neither"},
+	{"agents of version 1", row(`"request_id":"a","wait_for":[],"output_length":1,"hash_ids":[1]`), "--trace-format agentic_mooncake --execution-model m", 1,
+		`t.jsonl:1: found a request, want the header {"schema":"dynamo.agentic_mooncake","version":2,"block_size":...,"hash_id_scope":"local","source":{"format":...,"digest":...}}; ` +
+			`without one this is version 1 of the format, whose requests wait with "wait_for" and "delay" instead of "dependencies"`},
 	{"not built router", one, "--router-mode kv_router", 2, "--router-mode kv_router is not built yet (routing by KV cache); round_robin is accepted"},
 	{"not built mode", one, "--replay-mode online", 2, "--replay-mode online is not built yet (replay in real time); offline is accepted"},
 	{"not built flag", one, "--num-prefill-workers 2", 2, "--num-prefill-workers is not built yet (disaggregated serving); 1 is accepted"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/engineargs"
@@ -33,6 +34,24 @@ func (o *options) run(e config.Engine) (config.Replay, error) {
 			return r, valueError("replay-concurrency", strconv.Itoa(o.concurrency), "a whole number of at least 1")
 		}
 		r.Concurrency = o.concurrency
+	}
+	if o.given("agentic-lanes") {
+		if o.lanes < 1 {
+			return r, valueError("agentic-lanes", strconv.Itoa(o.lanes), "a whole number of at least 1")
+		}
+		if r.Concurrency > 0 {
+			return r, errors.New("--agentic-lanes is given with --replay-concurrency; one of them is accepted")
+		}
+		r.Lanes = o.lanes
+	}
+	if !(o.traceSharedRatio >= 0 && o.traceSharedRatio <= 1) {
+		return r, realError("trace-shared-prefix-ratio", o.traceSharedRatio, "a number from 0 to 1")
+	}
+	if o.traceGroups < 0 || o.traceGroups > math.MaxUint32 {
+		return r, valueError("trace-num-prefix-groups", strconv.Itoa(o.traceGroups), "a whole number from 0 to 4294967295")
+	}
+	if o.given("execution-model") && strings.TrimSpace(o.executionModel) == "" {
+		return r, errors.New("--execution-model is blank; a name is accepted")
 	}
 	if o.given("max-sim-time-seconds") {
 		r.MaxSimTimeMs = o.maxSimTimeS * 1000

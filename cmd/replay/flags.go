@@ -8,16 +8,25 @@ import (
 	"strings"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/spf13/pflag"
 )
 
 // options is the command line, parsed but not yet judged.
 type options struct {
 	traces []string
+	synth  synthetic
 
-	traceFormat    string
+	traceFormat    tracefile.Format
+	detected       tracefile.Format // of the trace, once it is read
 	traceBlockSize int
 	concurrency    int
+	lanes          int
+	executionModel string
+
+	traceSharedRatio float64
+	traceGroups      int
+
 	arrivalSpeedup float64
 	maxSimTimeS    float64
 
@@ -71,10 +80,18 @@ func newFlagSet() *pflag.FlagSet {
 // flagGroups declares every flag that does something, by topic.
 func flagGroups(o *options) []group {
 	workload := newFlagSet()
-	choice(workload, &o.traceFormat, "trace-format", "mooncake", []string{"mooncake"}, "`format` of TRACE: mooncake (one JSON object per line)")
-	whole(workload, &o.traceBlockSize, "trace-block-size", config.DefaultTraceBlockSize, "prompt `tokens` behind each hash id of the trace")
+	workload.Var(formatValue{&o.traceFormat}, "trace-format", "`format` of TRACE: "+strings.Join(tracefile.Formats(), ", ")+" (default: what its beginning looks like)")
+	whole(workload, &o.traceBlockSize, "trace-block-size", config.DefaultTraceBlockSize, "prompt `tokens` behind each hash id, for formats that do not say it themselves")
 	whole(workload, &o.concurrency, "replay-concurrency", 0, "ignore the times of the trace and keep at most `n` sessions active (default: arrivals as in the trace)")
 	real(workload, &o.arrivalSpeedup, "arrival-speedup-ratio", 1, "divide session starts and turn delays by `ratio`")
+	whole(workload, &o.lanes, "agentic-lanes", 0, "of a trace of agents: run `n` plays at a time, each when a lane is free (default: all, at their own times)")
+	workload.Lookup("agentic-lanes").DefValue = ""
+	workload.StringVar(&o.executionModel, "execution-model", "", "of a trace of agents: `name` of the model that serves all requests; a label")
+	real(workload, &o.traceSharedRatio, "trace-shared-prefix-ratio", 0, "of applied_compute_agentic: `share` of a first prompt's blocks that a group has in common, 0 to 1")
+	whole(workload, &o.traceGroups, "trace-num-prefix-groups", 0, "of applied_compute_agentic: `n` groups, to which conversations belong in turn")
+	for _, name := range []string{"trace-shared-prefix-ratio", "trace-num-prefix-groups"} {
+		workload.Lookup(name).DefValue = "0"
+	}
 	real(workload, &o.maxSimTimeS, "max-sim-time-seconds", -1, "stop the simulated clock after `s` seconds (default: run to the end)")
 
 	fleet := newFlagSet()
@@ -115,8 +132,9 @@ func flagGroups(o *options) []group {
 	toggle(run, &o.version, "version", "print the version")
 
 	return []group{
-		{"Workload", workload}, {"Engines and routing", fleet}, {"Pass durations (default: the engine's timing_model)", durations},
-		{"Bytes of KV cache per token (transfers and host offload)", kv}, {"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
+		{"Workload", workload}, {"Synthetic workload, instead of a trace", o.synth.flags()}, {"Engines and routing", fleet},
+		{"Pass durations (default: the engine's timing_model)", durations}, {"Bytes of KV cache per token (transfers and host offload)", kv},
+		{"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
 	}
 }
 
@@ -148,6 +166,26 @@ func (v wholeValue) Set(s string) error {
 
 func (v wholeValue) String() string { return strconv.Itoa(*v.n) }
 func (v wholeValue) Type() string   { return "n" }
+
+// seedValue is a number of 64 bits without a sign.
+type seedValue struct{ n *uint64 }
+
+func seed(f *pflag.FlagSet, p *uint64, name string, def uint64, usage string) {
+	*p = def
+	f.Var(seedValue{p}, name, usage)
+}
+
+func (v seedValue) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return errors.New("a whole number")
+	}
+	*v.n = n
+	return nil
+}
+
+func (v seedValue) String() string { return strconv.FormatUint(*v.n, 10) }
+func (v seedValue) Type() string   { return "seed" }
 
 // realValue is a decimal number; nan and inf are numbers here, too, so that
 // the checks can name what is accepted.
@@ -193,6 +231,26 @@ func (v toggleValue) String() string { return strconv.FormatBool(*v.on) }
 
 // Type is a name that pflag's help shows nothing for.
 func (v toggleValue) Type() string { return "boolfunc" }
+
+// formatValue is the name of a trace format.
+type formatValue struct{ f *tracefile.Format }
+
+func (v formatValue) Set(s string) error {
+	f, ok := tracefile.ParseFormat(s)
+	if !ok {
+		return errors.New("a format")
+	}
+	*v.f = f
+	return nil
+}
+
+func (v formatValue) String() string {
+	if v.f == nil || *v.f == tracefile.Auto {
+		return ""
+	}
+	return v.f.String()
+}
+func (v formatValue) Type() string { return "format" }
 
 // choiceValue is one of a few words. Words that name something which is not
 // built yet parse, too; the checks refuse them.

@@ -5,27 +5,37 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dryserve/dryserve/host/native/report"
 )
 
 const goldens = "../../testdata/replay"
 
-// flagsOf turns a recorded call of the reference's function into flags.
-func flagsOf(t *testing.T, path string) []string {
+// recorded is a recorded call of one of the reference's functions.
+type recorded struct {
+	Files             []string
+	Synthetic, Kwargs map[string]json.RawMessage
+}
+
+// flagsOf turns a recorded call into flags and files.
+func flagsOf(t *testing.T, path string) (args []string, call recorded) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c struct{ Kwargs map[string]json.RawMessage }
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err := json.Unmarshal(data, &call); err != nil {
 		t.Fatal(err)
 	}
-	var args []string
-	for key, raw := range c.Kwargs {
+	for key, raw := range call.Synthetic {
+		args = append(args, "--"+strings.ReplaceAll(key, "_", "-"), string(raw))
+	}
+	for key, raw := range call.Kwargs {
 		value := string(raw)
 		switch key {
 		case "max_sim_time_ms":
@@ -34,13 +44,24 @@ func flagsOf(t *testing.T, path string) []string {
 				t.Fatal(err)
 			}
 			key, value = "max_sim_time_seconds", strconv.FormatFloat(ms/1000, 'g', -1, 64)
-		case "extra_engine_args", "trace_block_size", "num_workers", "replay_concurrency", "arrival_speedup_ratio", "sla_e2e_ms":
+		case "extra_engine_args", "trace_block_size", "num_workers", "replay_concurrency", "arrival_speedup_ratio", "sla_e2e_ms",
+			"request_rate", "arrival_seed", "arrival_interval_ms", "turns_per_session", "inter_turn_delay_ms", "shared_prefix_ratio", "num_prefix_groups",
+			"agentic_lanes", "trace_shared_prefix_ratio", "trace_num_prefix_groups":
+		case "trace_format", "execution_model":
+			value = strings.Trim(value, `"`)
 		default:
 			t.Fatalf("%s: no flag for %s", path, key)
 		}
 		args = append(args, "--"+strings.ReplaceAll(key, "_", "-"), value)
 	}
-	return args
+	for _, name := range call.Files {
+		trace, err := filepath.Abs(filepath.Join(filepath.Dir(path), "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, trace)
+	}
+	return args, call
 }
 
 func readJSON(t *testing.T, path string) map[string]any {
@@ -65,11 +86,15 @@ func TestGolden(t *testing.T) {
 	}
 	for _, path := range cases {
 		golden := filepath.Dir(path)
-		trace, _ := filepath.Abs(filepath.Join(golden, "..", "trace.jsonl"))
 		t.Run(filepath.Base(filepath.Dir(golden)), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			args := append(flagsOf(t, path), trace, "--report-json", "fast.json", "--report-jsonl", "fast.jsonl")
+			args, call := flagsOf(t, path)
+			if call.Synthetic != nil {
+				goldenSynthetic(t, dir, golden, args)
+				return
+			}
+			args = append(args, "--report-json", "fast.json", "--report-jsonl", "fast.jsonl")
 			fast := invoke(t, dir, args...)
 			args = append(args, "--report-json", "plain.json", "--report-jsonl", "plain.jsonl", "--engine-impl", "plain")
 			plain := invoke(t, dir, args...)
@@ -80,6 +105,48 @@ func TestGolden(t *testing.T) {
 			compareReport(t, filepath.Join(dir, "fast.json"), filepath.Join(golden, "report.json"))
 			compareRequests(t, filepath.Join(dir, "fast.jsonl"), filepath.Join(golden, "requests.jsonl"))
 		})
+	}
+}
+
+// goldenSynthetic is TestGolden for a synthetic workload, whose requests the
+// command line does not write.
+func goldenSynthetic(t *testing.T, dir, golden string, args []string) {
+	for _, engine := range []string{"fast", "plain"} {
+		args := append(args, "--engine-impl", engine)
+		out := filepath.Join(dir, engine)
+		ok(t, invoke(t, dir, append(args, "--report-json", out+".json")...))
+		compareReport(t, out+".json", filepath.Join(golden, "report.json"))
+
+		o, err := parse(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, _, err := o.configure()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.CaptureRequests = true
+		load, err := o.load(cfg, &meter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sim, _, err := simulate(o, cfg, load, &meter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs := &report.Files{}
+		file, err := outputs.Create(out + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := files{jsonl: file}
+		if err := lines.write(nil, sim, load, cfg); err != nil {
+			t.Fatal(err)
+		}
+		if err := outputs.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		compareRequests(t, out+".jsonl", filepath.Join(golden, "requests.jsonl"))
 	}
 }
 
@@ -107,7 +174,8 @@ func sameBytes(t *testing.T, dir string) {
 }
 
 // compareReport wants every key of the reference with the same number. The
-// reference sums the spread of small samples in an order of its own.
+// reference sums the spread of small samples in an order of its own, and the
+// spread of equal samples is the rounding of that sum.
 func compareReport(t *testing.T, gotPath, wantPath string) {
 	t.Helper()
 	got, want := readJSON(t, gotPath), readJSON(t, wantPath)
@@ -116,8 +184,10 @@ func compareReport(t *testing.T, gotPath, wantPath string) {
 		delete(got, key)
 		x, isNumber := g.(float64)
 		y, _ := w.(float64)
-		spread := strings.HasPrefix(key, "std_")
-		if !ok || g != w && !(isNumber && spread && math.Abs(x-y) <= 1e-12*math.Abs(y)) {
+		of, spread := strings.CutPrefix(key, "std_")
+		mean, _ := want["mean_"+of].(float64)
+		granted := max(1e-12*math.Abs(y), want["num_requests"].(float64)*0x1p-53*math.Abs(mean))
+		if !ok || !reflect.DeepEqual(g, w) && !(isNumber && spread && math.Abs(x-y) <= granted) {
 			t.Errorf("%s: got %v, want %v", key, g, w)
 		}
 	}

@@ -13,9 +13,11 @@ var version = "dev"
 const reference = "ai-dynamo 1.6.1"
 
 const helpHead = `Usage: replay [flags] TRACE
+       replay [flags] --input-tokens N --output-tokens N --request-count N
 
-Replays a request trace on simulated inference engines, without a GPU, and
-prints the latencies and throughput that a fleet of them would have.
+Replays a request trace, or a synthetic workload, on simulated inference
+engines, without a GPU, and prints the latencies and throughput that a fleet
+of them would have.
 TRACE is a file of requests, one JSON object per line (Mooncake format).
 Results match ` + reference + `.
 `
@@ -32,6 +34,10 @@ Examples:
   replay trace.jsonl --replay-concurrency 32 --sla-ttft-ms 200 --sla-itl-ms 25 \
     --report-json reports/ --report-jsonl requests.jsonl
   replay trace.jsonl --extra-engine-args engine.json --arrival-speedup-ratio 2
+  replay --input-tokens 2000 --output-tokens 200 --request-count 1000 --request-rate 4
+  replay --input-tokens 4000 --output-tokens 100 --request-count 200 \
+    --turns-per-session 3 --inter-turn-delay-ms 5000 --shared-prefix-ratio 0.5 \
+    --num-prefix-groups 10 --replay-concurrency 16
 `
 
 const helpWidth = 100

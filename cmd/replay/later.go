@@ -19,10 +19,6 @@ type laterFlag struct {
 // §1.1) and all parameters of its Python functions (§2, dashed) that do
 // nothing here so far.
 var laterFlags = []laterFlag{
-	{feature: "synthetic workloads", names: []string{
-		"input-tokens", "output-tokens", "request-count", "request-rate", "arrival-interval-ms", "arrival-seed=42", "turns-per-session=1",
-		"shared-prefix-ratio=0", "num-prefix-groups=0", "inter-turn-delay-ms=0",
-	}},
 	{feature: "disaggregated serving", names: []string{
 		"prefill-engine-args", "decode-engine-args", "num-prefill-workers=1", "num-decode-workers=1",
 	}},
@@ -34,9 +30,7 @@ var laterFlags = []laterFlag{
 	}},
 	{feature: "speculative decoding (MTP)", names: []string{"aic-nextn", "aic-nextn-accept-rates"}},
 	{feature: "scaling by a planner", names: []string{"planner-config", "benchmark-granularity=8", "scaling-policy", "capture-planner-details=true"}},
-	{feature: "trace formats other than mooncake", names: []string{
-		"trace-shared-prefix-ratio=0", "trace-num-prefix-groups=0", "agentic-lanes", "execution-model", "weka-nested-timestamp-basis",
-	}},
+	{feature: "traces in the format weka", names: []string{"weka-nested-timestamp-basis"}},
 	{feature: "telemetry", names: []string{
 		"telemetry-options", "telemetry-sample-interval-ms=1000", "telemetry-callback", "telemetry-jsonl-path", "capture-telemetry=false",
 	}},
@@ -122,9 +116,6 @@ func laterAsked(f *pflag.FlagSet) string {
 // the flag and that is not built yet; "" for other words.
 func laterChoice(flag, word string) string {
 	switch flag + "=" + word {
-	case "trace-format=mooncake-delta", "trace-format=mooncake_delta", "trace-format=agentic_mooncake", "trace-format=agentic-mooncake",
-		"trace-format=applied_compute_agentic", "trace-format=dynamo", "trace-format=weka":
-		return "trace formats other than mooncake"
 	case "router-mode=kv_router":
 		return "routing by KV cache"
 	case "replay-mode=online":

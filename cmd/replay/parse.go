@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/spf13/pflag"
 )
 
@@ -37,19 +38,13 @@ func parse(args []string) (*options, error) {
 		return nil, usageError{sentence}
 	}
 	for _, c := range []struct{ flag, word, accepted string }{
-		{"trace-format", o.traceFormat, "mooncake"}, {"router-mode", o.routerMode, "round_robin"}, {"replay-mode", o.replayMode, "offline"},
+		{"router-mode", o.routerMode, "round_robin"}, {"replay-mode", o.replayMode, "offline"},
 	} {
 		if feature := laterChoice(c.flag, c.word); feature != "" {
 			return nil, usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
 		}
 	}
-	switch n := len(o.traces); {
-	case n == 0:
-		return nil, usagef("no trace file is given; replay [flags] TRACE is accepted (synthetic workloads are not built yet)")
-	case n > 1:
-		return nil, usagef("%d trace files are given (%s); --trace-format %s takes exactly one", n, quoteAll(o.traces), o.traceFormat)
-	}
-	return o, nil
+	return o, o.checkSource()
 }
 
 func quoteAll(words []string) string {
@@ -100,8 +95,12 @@ func accepts(flag *pflag.Flag) string {
 	switch v := flag.Value.(type) {
 	case wholeValue:
 		return "a whole number"
+	case seedValue:
+		return "a whole number from 0 to 18446744073709551615"
 	case realValue:
 		return "a number"
+	case formatValue:
+		return strings.Join(tracefile.Formats(), " or ")
 	case choiceValue:
 		return strings.Join(v.choice, " or ")
 	case toggleValue:

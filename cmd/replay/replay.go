@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,8 +28,9 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	load, err := readTrace(o, cfg, m)
+	load, err := o.load(cfg, m)
 	if err != nil {
+		o.sayFormat(stderr)
 		return err
 	}
 	files, err := o.create(outputs)
@@ -46,7 +48,7 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	r := &report.Report{Summary: sim.Summary(), WallMs: wallMs}
+	r := &report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: load.Graph, Target: o.executionModel}
 	warnEngine(engine, stderr)
 	warn(o, load, sim.Unservable(), r.RejectedRequests, stderr)
 	if err := files.write(r, sim, load, cfg); err != nil {
@@ -58,14 +60,39 @@ func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Wri
 	return o.print(r, files.jsonPath, stdout)
 }
 
+// load makes or reads the workload.
+func (o *options) load(cfg config.Replay, m *meter) (*workload.Workload, error) {
+	if len(o.traces) == 0 {
+		return o.synthesize(cfg)
+	}
+	return readTrace(o, cfg, m)
+}
+
 func readTrace(o *options, cfg config.Replay, m *meter) (*workload.Workload, error) {
-	load, _, err := tracefile.Load(context.Background(), o.traces[0], tracefile.Options{
+	want := 0
+	if o.given("trace-block-size") {
+		want = cfg.TraceBlockSize
+	}
+	t, err := tracefile.Load(context.Background(), o.traces, tracefile.Options{
+		Format:         o.traceFormat,
 		TraceBlockSize: cfg.TraceBlockSize,
+		WantBlockSize:  want,
 		Concurrency:    cfg.Concurrency > 0,
 		ArrivalSpeedup: cfg.ArrivalSpeedup,
-		Progress:       func(read, total int64) { m.update("Reading", read, total) },
+
+		SharedPrefixRatio: o.traceSharedRatio,
+		PrefixGroups:      uint32(o.traceGroups),
+		Lanes:             o.lanes,
+		ExecutionModel:    o.executionModel,
+
+		Progress: func(read, total int64) { m.update("Reading", read, total) },
 	})
-	return load, err
+	o.detected = t.Format
+	var wrong *tracefile.Error
+	if errors.As(err, &wrong) && wrong.Usage {
+		return nil, usageError{err.Error()}
+	}
+	return t.Workload, err
 }
 
 // simulate runs to the end. wallMs is the time from the loaded trace to the
@@ -120,8 +147,10 @@ func (o *options) create(outputs *report.Files) (files, error) {
 			path = report.ResolveJSONPath(path, time.Now())
 			f.jsonPath = path
 		}
-		if sameFile(path, o.traces[0]) {
-			return f, usagef("--%s %s is the trace itself; another path is accepted", out.flag, cliutil.Quote(path))
+		for _, trace := range o.traces {
+			if sameFile(path, trace) {
+				return f, usagef("--%s %s is the trace itself; another path is accepted", out.flag, cliutil.Quote(path))
+			}
 		}
 		for _, other := range paths {
 			if other == filepath.Clean(path) {
@@ -147,9 +176,8 @@ func sameFile(a, b string) bool {
 
 func (f *files) write(r *report.Report, sim *replay.Sim, load *workload.Workload, cfg config.Replay) error {
 	if f.jsonl != nil {
-		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize)}
-		// The reference names sessions where its workload driver runs.
-		if cfg.Concurrency > 0 || len(load.Sessions) != len(load.Turns) {
+		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize), Lane: sim.Lane}
+		if load.NamesSessions(cfg.Concurrency > 0) {
 			requests.SessionID = load.SessionID
 		}
 		if err := requests.WriteJSONL(f.jsonl); err != nil {

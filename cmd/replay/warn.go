@@ -5,9 +5,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/engineargs"
+	"github.com/dryserve/dryserve/host/native/tracefile"
 )
 
 // maxNamed bounds how many requests a warning names.
@@ -15,8 +17,21 @@ const maxNamed = 5
 
 // warn tells of what the results do not show: one line per matter.
 func warn(o *options, load *workload.Workload, unservable []int32, rejected int64, stderr io.Writer) {
+	o.sayFormat(stderr)
 	if o.given("replay-concurrency") && o.given("arrival-speedup-ratio") {
 		say(stderr, "warning: --arrival-speedup-ratio has no effect with --replay-concurrency")
+	}
+	if len(o.traces) == 0 && o.given("trace-block-size") {
+		say(stderr, "warning: --trace-block-size has no effect without a trace")
+	}
+	if o.synth.seed != synth.DefaultArrivalSeed && !o.given("request-rate") {
+		say(stderr, "warning: --arrival-seed has no effect without --request-rate")
+	}
+	if o.synth.prefixRatio > 0 && o.synth.groups == 0 {
+		say(stderr, "warning: --shared-prefix-ratio has no effect without --num-prefix-groups")
+	}
+	if o.synth.prefixRatio == 0 && o.synth.groups > 0 {
+		say(stderr, "warning: --num-prefix-groups has no effect without --shared-prefix-ratio")
 	}
 	if b := &load.BlockSizes; b.Rows > 0 {
 		text := fmt.Sprintf("warning: %d of %d rows have more hash_ids than their input_length needs with --trace-block-size %d, first on line %d",
@@ -31,6 +46,13 @@ func warn(o *options, load *workload.Workload, unservable []int32, rejected int6
 	}
 	if n := len(unservable); n > 0 {
 		say(stderr, "warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable))
+	}
+}
+
+// sayFormat tells what a trace was taken for, unless that is the default.
+func (o *options) sayFormat(stderr io.Writer) {
+	if o.detected > tracefile.Mooncake && o.traceFormat == tracefile.Auto {
+		say(stderr, "%s is read as %s by the looks of it; --trace-format chooses another format", quoteAll(o.traces), o.detected)
 	}
 }
 
@@ -52,7 +74,11 @@ func requestNames(load *workload.Workload, turns []int32) string {
 		}
 		turn := &load.Turns[t]
 		session := &load.Sessions[turn.Session]
-		if turn.Index == 0 && turn.Next < 0 {
+		if load.Drawn {
+			names = append(names, fmt.Sprintf("request %d", turn.Session+1))
+			continue
+		}
+		if turn.Index == 0 && turn.Next < 0 && session.Line > 0 && !load.Unlined {
 			names = append(names, fmt.Sprintf("line %d", session.Line))
 			continue
 		}

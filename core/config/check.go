@@ -84,6 +84,7 @@ const (
 	FieldClipMaxNewTokens
 	FieldConservativeness
 	FieldPrefillDecodeInterval
+	FieldLanes
 )
 
 // Fault is the first rule that a configuration breaks; the zero value means
@@ -230,6 +231,12 @@ func (r Replay) Check() Fault {
 	}
 	if r.Concurrency < 0 {
 		return Fault{Negative, FieldConcurrency}
+	}
+	switch {
+	case r.Lanes < 0:
+		return Fault{Negative, FieldLanes}
+	case r.Lanes > 0 && r.Concurrency > 0:
+		return Fault{Exclusive, FieldLanes}
 	}
 	if c := positive(r.ArrivalSpeedup); c != Valid {
 		return Fault{c, FieldArrivalSpeedup}

@@ -115,6 +115,7 @@ type Replay struct {
 	NumWorkers      int
 	TraceBlockSize  int     // tokens per trace hash id
 	Concurrency     int     // 0: arrivals follow the trace; else the cap
+	Lanes           int     // of a graph of agents: plays under way at once; 0: all, each from its own time
 	ArrivalSpeedup  float64 // divides session starts and delays in trace mode
 	MaxSimTimeMs    float64 // negative: no cap
 	SLA             SLA

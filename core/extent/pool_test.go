@@ -165,7 +165,13 @@ func (g *rig) admit(u *user, limit int) {
 	if int(h.Blocks) != hits || int(h.Active) != active {
 		g.t.Fatalf("admit: lookup of %v: got %+v, want %d hits, %d active", all, h, hits, active)
 	}
-	want := len(u.keys) + g.r.Intn(2)
+	// The path may go on through what the user generates: then only its
+	// first blocks are named before they are released.
+	prompt := len(u.keys)
+	if g.r.Intn(3) == 0 {
+		prompt = g.r.Intn(len(u.keys) + 1)
+	}
+	want := prompt + g.r.Intn(2)
 	want = max(want, hits)
 	if want-active > g.pool.Free()+g.pool.Inactive() {
 		return
@@ -177,8 +183,8 @@ func (g *rig) admit(u *user, limit int) {
 	g.pool.Take(want - hits)
 	g.model.take(want - hits)
 	u.held = want
-	for end := hits; end < len(u.keys); {
-		end = min(len(u.keys), end+1+g.r.Intn(4))
+	for end := hits; end < prompt; {
+		end = min(prompt, end+1+g.r.Intn(4))
 		g.own(u, end)
 	}
 	g.users = append(g.users, u)
@@ -195,14 +201,14 @@ func (g *rig) own(u *user, end int) {
 
 // release ends or preempts a user that has full of its held blocks full.
 func (g *rig) release(u *user, full int, resume bool) {
-	if resume && full > int(u.holder.Blocks) && u.prompt.Private == 0 {
+	if resume && full > max(int(u.holder.Blocks), len(u.keys)) && u.prompt.Private == 0 {
 		u.prompt.Private = g.pool.Private()
 	}
-	g.pool.Release(&u.holder, int32(u.held), int32(full), u.prompt.Private)
+	g.pool.Release(u.prompt, &u.holder, int32(u.held), int32(full))
 	g.model.active -= u.held - full
 	for j := full - 1; j >= len(u.blocks); j-- {
 		b := &block{refs: 1}
-		if u.prompt.Private != 0 {
+		if u.prompt.Private != 0 || j < len(u.keys) {
 			b.key = u.key(j)
 			g.model.copies[b.key] = append(g.model.copies[b.key], b)
 		}
@@ -299,7 +305,7 @@ func churner(p *Pool, prompts []Prompt) func() {
 		p.Pin(q, &h, hit.Blocks)
 		p.Take(int(52 - hit.Blocks))
 		p.Own(q, &h, q.Blocks)
-		p.Release(&h, 52, 51, 0)
+		p.Release(q, &h, 52, 51)
 	}
 }
 

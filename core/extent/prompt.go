@@ -2,9 +2,11 @@ package extent
 
 import "math"
 
-// Prompt names the blocks of a request: Blocks full blocks of the prompt that
+// Prompt names the blocks of a request: Blocks full blocks of the path that
 // ends at Leaf, then those of Private, a segment of the request's own that
-// exists once it was preempted with generated blocks cached.
+// exists once it was preempted with generated blocks cached. The path is the
+// prompt's; where a later prompt repeats what the request generates it goes on
+// through that.
 type Prompt struct {
 	Leaf    int32
 	Private int32 // 0: none
@@ -203,19 +205,24 @@ func (p *Pool) push(h *Holder, e, n int32) {
 }
 
 // Release gives back the holder's blocks, the last first: full generated
-// blocks (nameless, or named by the private segment priv when it is not 0,
-// which then begins after the prompt) become idle, tail blocks not yet full
+// blocks (named by the path as far as it goes, then nameless, or named by the
+// private segment if there is one) become idle, tail blocks not yet full
 // become free, prompt blocks nobody else holds become idle. held counts all
 // the blocks the request has, full those of them that are full.
-func (p *Pool) Release(h *Holder, held, full, priv int32) {
+func (p *Pool) Release(q Prompt, h *Holder, held, full int32) {
 	p.active -= int(held - full)
-	if gen := full - h.Blocks; gen > 0 {
-		e := p.newExtent(priv, h.Blocks, gen, 0)
-		p.active -= int(gen)
-		p.inactive += int(gen)
-		p.link(e, 0)
-		if priv != 0 {
-			p.list(e)
+	named := min(full, q.Blocks)
+	if from := max(h.Blocks, named); full > from {
+		p.idle(q.Private, from, full-from)
+	}
+	if named > h.Blocks {
+		p.climb(q.Leaf, named)
+		for _, s := range p.path { // the last segment first
+			stop := min(p.end(s), named)
+			start := max(p.block(int64(p.tree.Seg(s).Depth)), h.Blocks)
+			if start < stop {
+				p.idle(s, start, stop-start)
+			}
 		}
 	}
 	for h.last != 0 {
@@ -233,6 +240,18 @@ func (p *Pool) Release(h *Holder, held, full, priv int32) {
 		h.last = hd.prev
 	}
 	h.Blocks = 0
+}
+
+// idle makes n blocks from start on idle, as one extent of a segment (0: none)
+// that nobody holds.
+func (p *Pool) idle(seg, start, n int32) {
+	e := p.newExtent(seg, start, n, 0)
+	p.active -= int(n)
+	p.inactive += int(n)
+	p.link(e, 0)
+	if seg != 0 {
+		p.list(e)
+	}
 }
 
 // Discard gives back held blocks that are in no cache (prefix caching off).

@@ -1,8 +1,10 @@
 package replay_test
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/dryserve/dryserve/core/agentic"
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/trace"
@@ -25,6 +27,59 @@ func steady(t testing.TB, cfg config.Replay, n int, gapMs float64) *workload.Wor
 	w, err := parity.Build(rows, cfg)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return w
+}
+
+// talking is a workload of sessions of four turns, each of which repeats what
+// was said before.
+func talking(t testing.TB, cfg config.Replay, n int, gapMs float64) *workload.Workload {
+	b := workload.NewBuilder(cfg.TraceBlockSize)
+	for i := range n {
+		row := trace.Row{
+			SessionID: fmt.Append(nil, "s", i/4), InputLength: int64(20 + i*7%90), OutputLength: int64(20 + i*11%60),
+			HashIDs: []uint64{uint64(i%50 + 1), uint64(i)}, TimestampMs: float64(i/4*4) * gapMs, HasTimestamp: true,
+		}
+		if i%4 > 0 {
+			row.DelayMs, row.HasDelay = 3, true
+		}
+		if f := b.Add(&row, int64(i)+1); f.Code != workload.OK {
+			t.Fatal(f)
+		}
+	}
+	w, f := b.Finish(workload.Options{Delta: true, ArrivalSpeedup: 1})
+	if f.Code != workload.OK || !w.Delta {
+		t.Fatal(f)
+	}
+	return w
+}
+
+// waiting is a graph of plays: a root, two requests it spawns, and one that
+// waits for both.
+func waiting(t testing.TB, cfg config.Replay, n int, gapMs float64) *workload.Workload {
+	b := agentic.NewBuilder(int64(cfg.TraceBlockSize), "test", "none")
+	for i := range n {
+		first := i / 4 * 4
+		name := func(i int) []byte { return fmt.Appendf(nil, "r%06d", i) }
+		row := trace.AgenticRow{
+			RequestID: name(i), PlayID: fmt.Appendf(nil, "p%06d", first), SessionID: []byte("s"), Model: []byte("m"), PlayOrdinal: -1,
+			InputLength: 100, OutputLength: int64(20 + i*11%60), HashIDs: []uint64{uint64(i%50 + 1), uint64(i)}, NotBeforeMs: float64(first) * gapMs,
+		}
+		switch i % 4 {
+		case 1, 2:
+			row.Dependencies = []trace.Dependency{{RequestID: name(first), Trigger: trace.Dispatch, Relation: trace.Spawn, DelayMs: 5}}
+		case 3:
+			row.Dependencies = []trace.Dependency{
+				{RequestID: name(first + 1), Trigger: trace.Completion, Relation: trace.Join}, {RequestID: name(first + 2), Trigger: trace.Completion, Relation: trace.Join},
+			}
+		}
+		if f := b.Add(&row, int64(i)+1); f.Code != agentic.OK {
+			t.Fatal(f)
+		}
+	}
+	w, f := b.Finish(1)
+	if f.Code != agentic.OK {
+		t.Fatal(f)
 	}
 	return w
 }
@@ -52,6 +107,7 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 		options  replay.Options
 		preempts bool
 		engine   func(*config.Engine)
+		build    func(testing.TB, config.Replay, int, float64) *workload.Workload
 	}{
 		{name: "prefill and decode", blocks: 400, gapMs: 90, workers: 1, options: replay.Options{Eventful: true}},
 		{name: "a full pool", blocks: 120, gapMs: 90, workers: 1, options: replay.Options{Eventful: true}},
@@ -75,6 +131,8 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 			sglang(e)
 			e.BlockSize, e.SGLang.Policy = 1, config.LPM
 		}},
+		{name: "sessions of increments", blocks: 300, gapMs: 60, workers: 2, build: talking},
+		{name: "agents", blocks: 120, gapMs: 90, workers: 2, build: waiting},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := tight(c.blocks)
@@ -82,7 +140,10 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 			if c.engine != nil {
 				c.engine(&cfg.Engine)
 			}
-			s := replay.New(cfg, steady(t, cfg, 6000, c.gapMs), c.options)
+			if c.build == nil {
+				c.build = steady
+			}
+			s := replay.New(cfg, c.build(t, cfg, 6000, c.gapMs), c.options)
 			ended := func() int64 {
 				n, _ := s.Progress()
 				return n

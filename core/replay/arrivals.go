@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
@@ -21,6 +22,7 @@ type arrivals struct {
 	capped bool
 	single bool // every session has one turn
 	heap   heap
+	agents *agents // not nil: it issues all of them
 
 	// While sessions are still being fed: the start of the newest, before
 	// which everything is known (+Inf once all are there, or under a cap), and
@@ -36,6 +38,10 @@ func (a *arrivals) init(cfg config.Replay, w *workload.Workload, streaming bool)
 	a.capped = cfg.Concurrency > 0
 	a.single = len(w.Sessions) == len(w.Turns)
 	a.horizonMs = math.Inf(1)
+	if w.Graph != nil {
+		a.agents = newAgents(w.Graph, cfg.Lanes)
+		return
+	}
 	if a.capped {
 		for i := 0; i < cfg.Concurrency && (streaming || i < len(w.Sessions)); i++ {
 			a.open(0)
@@ -54,7 +60,7 @@ func (a *arrivals) init(cfg config.Replay, w *workload.Workload, streaming bool)
 }
 
 // fixed reports whether every arrival is known from the start.
-func (a *arrivals) fixed() bool { return a.single && !a.capped }
+func (a *arrivals) fixed() bool { return a.single && !a.capped && a.agents == nil }
 
 // session is the i-th session to begin.
 func (a *arrivals) session(i int) int32 {
@@ -76,6 +82,9 @@ func (a *arrivals) upcoming() (event, bool) {
 
 // next is the time of the next arrival in ms, +Inf if none is due by itself.
 func (a *arrivals) next() float64 {
+	if a.agents != nil {
+		return a.agents.next()
+	}
 	t := math.Inf(1)
 	if len(a.heap) > 0 {
 		t = a.heap[0].atMs
@@ -88,6 +97,9 @@ func (a *arrivals) next() float64 {
 
 // pop takes the first arrival due at nowMs.
 func (a *arrivals) pop(nowMs float64) (turn int32, atMs float64, ok bool) {
+	if a.agents != nil {
+		return a.agents.pop(nowMs)
+	}
 	r, ok := a.upcoming()
 	if len(a.heap) > 0 && (!ok || a.heap[0].before(r)) {
 		if r = a.heap[0]; r.atMs > nowMs {
@@ -136,9 +148,13 @@ func (a *arrivals) open(atMs float64) {
 
 // feedback continues the session of a turn that ended at nowMs; a failed turn
 // ends it (corrections §5).
-func (a *arrivals) feedback(turn int32, failed bool, nowMs float64) {
+func (a *arrivals) feedback(turn int32, fate stretch.Fate, nowMs float64) {
+	if a.agents != nil {
+		a.agents.feedback(turn, status(fate))
+		return
+	}
 	t := &a.load.Turns[turn]
-	if t.Next >= 0 && !failed {
+	if t.Next >= 0 && fate != stretch.Failed {
 		a.heap.push(event{nowMs + a.load.Turns[t.Next].DelayMs, t.Session, t.Next})
 	} else if a.capped {
 		a.open(nowMs)

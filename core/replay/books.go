@@ -204,6 +204,9 @@ func (s *Sim) Summary() Summary {
 	r.OutputThroughputTokS = float64(b.output) / seconds
 	r.TotalThroughputTokS = float64(b.input+b.output) / seconds
 	r.GoodputRequestRPS = float64(b.goodput) / seconds
+	if a := s.arrivals.agents; a != nil {
+		r.Agents = a.summary()
+	}
 	r.GoodputOutputTokS = float64(b.goodputTok) / seconds
 	r.GPUHours = float64(b.workerSeconds*float64(r.DecodeGPUsPerWorker)) / 3600
 	if b.input > 0 {

@@ -18,6 +18,7 @@ type plain struct {
 	g          *group.Group
 	load       *workload.Workload
 	numbers    *numbers
+	talk       *talk // nil: prompts are those of the workload
 	traceSize  int
 	sglang     bool
 	speculates bool     // and a request that cannot be served is to fail
@@ -55,8 +56,13 @@ func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int) *plai
 
 func (p *plain) Push(turn int32) {
 	t := &p.load.Turns[turn]
-	q := engine.Request{Tag: uint32(turn), Tokens: p.prompt(t), MaxOutput: int(t.Output)}
+	q := engine.Request{Tag: uint32(turn), MaxOutput: int(t.Output)}
 	binary.BigEndian.PutUint64(q.UUID[8:], uint64(turn)+1)
+	if p.talk != nil {
+		q.Tokens, q.OutputIDs = p.talk.request(turn)
+	} else {
+		q.Tokens = p.prompt(t)
+	}
 	if t.Planned >= 0 {
 		q.OutputIDs = p.load.Planned[p.load.PlannedOff[t.Planned]:p.load.PlannedOff[t.Planned+1]]
 	}
@@ -82,6 +88,10 @@ func (p *plain) note(id int32) *note {
 // token that is its number (replay notes §3.1).
 func (p *plain) prompt(t *workload.Turn) []uint32 {
 	n := int(t.Input)
+	if p.load.Drawn {
+		p.tokens = workload.AppendDrawn(p.tokens[:0], t.Session, n)
+		return p.tokens
+	}
 	p.ids = p.load.Prompts.AppendIDs(p.ids[:0], t.Leaf, (n+p.traceSize-1)/p.traceSize)
 	p.tokens = p.tokens[:0]
 	for _, id := range p.ids {

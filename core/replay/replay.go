@@ -85,6 +85,7 @@ type Sim struct {
 	caches   []divider // of fast engines
 	ledger   ledger
 	numbers  *numbers      // plain engines: hash ids as tokens
+	talk     *talk         // nil: the workload's inputs are whole prompts
 	answers  *timing.Cache // of an outside provider of durations
 
 	capMs   float64 // no timestamp after it is entered
@@ -102,26 +103,40 @@ type Sim struct {
 	fault   Fault
 }
 
-// New prepares a run; cfg has passed config's check.
+// New prepares a run; cfg has passed config's check. A workload that says its
+// trace block size wins over cfg.
 func New(cfg config.Replay, w *workload.Workload, o Options) *Sim {
 	return newSim(cfg, w, o, false)
 }
 
 func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) *Sim {
-	s := &Sim{cfg: cfg, load: w, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers), flying: make([]bool, cfg.NumWorkers), asking: -1}
+	var says *talk
+	if w.Delta {
+		says = newTalk(w, cfg.Engine.BlockSize)
+		w = says.load
+	}
+	if w.TraceBlockSize > 0 {
+		cfg.TraceBlockSize = w.TraceBlockSize
+	}
+	s := &Sim{cfg: cfg, load: w, talk: says, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers), flying: make([]bool, cfg.NumWorkers), asking: -1}
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
 	strides := stride.Serves(cfg.Engine)
 	plain := o.Plain || len(w.Planned) > 0 || !strides && !stretch.Serves(cfg.Engine)
-	if plain {
+	switch {
+	case says != nil:
+		says.split = s.divide
+	case plain:
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)
 	}
 	fast := make([]*ranks.Group, 0, cfg.NumWorkers)
 	for i := range cfg.NumWorkers {
 		if plain {
-			s.workers = append(s.workers, newPlain(cfg, w, s.numbers, i))
+			p := newPlain(cfg, w, s.numbers, i)
+			p.talk = says
+			s.workers = append(s.workers, p)
 			continue
 		}
 		if strides && cfg.Engine.DPSize > 1 {
@@ -255,13 +270,17 @@ func (s *Sim) settle() int {
 	}
 }
 
-// receive completes the passes that end now, then lets arrive what is due.
+// receive completes the passes that end now, then lets arrive what is due; what
+// waits for requests of a graph that have ended is decided in between.
 func (s *Sim) receive() {
 	for len(s.busy) > 0 && s.busy[0].atMs == s.books.nowMs {
 		w := s.busy.pop().id
 		s.flying[w] = false
 		s.complete(w)
 		s.wake(w)
+	}
+	if a := s.arrivals.agents; a != nil {
+		a.flush(s.books.nowMs)
 	}
 	for {
 		turn, atMs, ok := s.arrivals.pop(s.books.nowMs)
@@ -344,8 +363,11 @@ func (s *Sim) complete(id int32) {
 	s.books.committed += int64(w.CommittedPrefill())
 	ended := w.Ended()
 	for _, r := range ended {
-		turn, fate := s.end(w, id, r)
-		s.arrivals.feedback(turn, fate == stretch.Failed, s.books.nowMs)
+		e := s.end(w, id, r)
+		if s.talk != nil {
+			s.talk.heard(e.Turn, e.Emitted)
+		}
+		s.arrivals.feedback(e.Turn, e.Fate, s.books.nowMs)
 		w.Free(r)
 	}
 	if len(ended) > 0 {
@@ -354,7 +376,7 @@ func (s *Sim) complete(id int32) {
 }
 
 // end books one request that ended at the current timestamp.
-func (s *Sim) end(w worker, id, req int32) (turn int32, fate stretch.Fate) {
+func (s *Sim) end(w worker, id, req int32) stretch.Result {
 	b := &s.books
 	r := w.Result(req)
 	if int(r.Emitted) > len(b.times) {
@@ -366,7 +388,7 @@ func (s *Sim) end(w worker, id, req int32) (turn int32, fate stretch.Fate) {
 		b.again = append(b.again, Admission{atMs, reused})
 	}
 	b.account(id, r, w.Times(req, b.times), b.again, s.books.nowMs)
-	return r.Turn, r.Fate
+	return r
 }
 
 // glide lets the worker whose pass ends next run on alone while nothing else

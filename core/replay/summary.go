@@ -36,6 +36,27 @@ type Summary struct {
 	TTFT, TTST, TPOT, ITL stats.Dist // ms
 	E2E                   stats.Dist // ms
 	PerUser               stats.Dist // tokens/s
+
+	Agents *AgentsSummary // of a graph, else nil
+}
+
+// AgentsSummary is what became of the plays of a graph (replay notes §3.4).
+type AgentsSummary struct {
+	Plays, Completed int64
+	Latency          stats.Dist // ms, of completed plays: from the first request to the last end
+	Outcomes         []PlayOutcome
+	Events           int64 // of the lifecycle
+	Digest           [32]byte
+}
+
+// PlayOutcome is how a play ended. Times in ms; NaN is absent.
+type PlayOutcome struct {
+	Settled    bool
+	Failed     bool
+	TerminalMs float64 // the last request's end so far, or the one that failed the play
+	SettledMs  float64
+	FailedNode int32 // -1: none
+	Status     TerminalStatus
 }
 
 // TerminalStatus is how a request ended.

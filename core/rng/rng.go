@@ -2,13 +2,14 @@
 // that Rust's rand 0.9 calls StdRng, which is ChaCha with 12 rounds, seeded
 // from one 64-bit number.
 //
-// It owns the stream and the acceptance draws of speculative decoding. It does
-// not own seeds (a rank derives its own) nor what is decided by a draw.
+// It owns the stream, uniform numbers and the acceptance draws of speculative
+// decoding. It does not own seeds (a rank derives its own) nor what is decided
+// by a draw.
 //
 // Invariants: a Stream is a value, copying it forks the stream; equal seeds
 // give equal streams on every platform; drawing allocates nothing.
 //
-// Source: engine notes §9.
+// Sources: engine notes §9, replay notes §4.
 package rng
 
 import (
@@ -41,15 +42,49 @@ func New(seed uint64) Stream {
 	return s
 }
 
-// Uint64 draws 64 random bits: the next two words, the first one low. Words
-// are drawn in pairs only, so a pair never spans two blocks.
+// Uint64 draws 64 random bits: the next two words, the first one low.
 func (s *Stream) Uint64() uint64 {
+	if s.used+2 <= blockWords {
+		low, high := s.block[s.used], s.block[s.used+1]
+		s.used += 2
+		return uint64(high)<<32 | uint64(low)
+	}
+	low := uint64(s.Uint32())
+	return uint64(s.Uint32())<<32 | low
+}
+
+// Uint32 draws 32 random bits: the next word.
+func (s *Stream) Uint32() uint32 {
 	if s.used == blockWords {
 		s.refill()
 	}
-	low, high := s.block[s.used], s.block[s.used+1]
-	s.used += 2
-	return uint64(high)<<32 | uint64(low)
+	w := s.block[s.used]
+	s.used++
+	return w
+}
+
+// Float64 draws a number in [0,1) with 53 random bits.
+func (s *Stream) Float64() float64 { return float64(float64(s.Uint64()>>11) * 0x1p-53) }
+
+// Below draws a number in [0,n), n > 0 (rand's random_range of a u32): the
+// upper half of word*n, with the carry of a second product where the lower
+// half is so large that one is possible.
+func (s *Stream) Below(n uint32) uint32 {
+	m := uint64(s.Uint32()) * uint64(n)
+	if low := uint32(m); low > -n {
+		next := uint64(s.Uint32()) * uint64(n) >> 32
+		m += uint64(uint32(next)) // into the upper half, if low overflows
+	}
+	return uint32(m >> 32)
+}
+
+// Seek moves the stream to its word number i, counted from 0.
+func (s *Stream) Seek(i uint64) {
+	s.counter, s.used = i/blockWords, blockWords
+	if skip := int(i % blockWords); skip > 0 {
+		s.refill()
+		s.used = skip
+	}
 }
 
 // refill makes the next block of the stream.

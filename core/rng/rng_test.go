@@ -123,3 +123,73 @@ func TestStreamIsAValue(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Words one by one, as the reference's outputs are drawn (replay notes §3.1).
+func TestWords(t *testing.T) {
+	s := New(0xD37A0A7E5EED)
+	for i, want := range []uint32{952584220, 694593853, 2967053780, 2932165014, 2184908278, 3971079078, 3124715654} {
+		if got := s.Uint32(); got != want {
+			t.Errorf("draw %d: %d, want %d", i, got, want)
+		}
+	}
+}
+
+// A pair of words may span two blocks, and any place can be sought.
+func TestPairsAndSeek(t *testing.T) {
+	words := make([]uint32, 100)
+	s := New(7)
+	for i := range words {
+		words[i] = s.Uint32()
+	}
+	for first := range len(words) - 40 {
+		s.Seek(uint64(first))
+		for i := first; i+1 < len(words); i += 2 {
+			if got, want := s.Uint64(), uint64(words[i+1])<<32|uint64(words[i]); got != want {
+				t.Fatalf("from word %d, at word %d: %x, want %x", first, i, got, want)
+			}
+		}
+	}
+}
+
+// The groups that the reference draws from seed 42 (replay notes §4).
+func TestBelow(t *testing.T) {
+	s := New(42)
+	for i, want := range []uint32{0, 1, 0, 1, 2, 1, 2, 1} {
+		if got := s.Below(3); got != want {
+			t.Errorf("draw %d: %d, want %d", i, got, want)
+		}
+	}
+	// The second word matters where the first product's low half is near 2^32:
+	// both ways, against the same sum done exactly.
+	const n = 0xC0000001
+	s, carried := New(5), 0
+	for range 10000 {
+		x := s
+		first, second := uint64(x.Uint32())*n, uint64(x.Uint32())*n>>32
+		want := first >> 32
+		if first&0xFFFFFFFF > 1<<32-n {
+			if first&0xFFFFFFFF+second > 0xFFFFFFFF {
+				want++
+				carried++
+			}
+		}
+		if got := s.Below(n); uint64(got) != want || want >= n {
+			t.Fatalf("%d, want %d below %d", got, want, n)
+		}
+	}
+	if carried == 0 {
+		t.Error("no draw needed the second word")
+	}
+}
+
+func TestFloat64(t *testing.T) {
+	s := New(42)
+	for range 1000 {
+		if x := s.Float64(); x < 0 || x >= 1 {
+			t.Fatal(x)
+		}
+	}
+	if s := New(42); s.Float64() != float64(uint64(9713269763989775522)>>11)*0x1p-53 {
+		t.Error("not the top bits of the first draw")
+	}
+}

@@ -176,5 +176,8 @@ func (w *Worker) promptOf(entry int32) extent.Prompt {
 		return w.reqs[^entry].prompt
 	}
 	t := &w.load.Turns[entry]
+	if w.load.Spoken {
+		return extent.Prompt{Leaf: t.Leaf, Blocks: t.IDs}
+	}
 	return extent.Prompt{Leaf: t.Leaf, Blocks: t.Input / int32(w.blockSize)}
 }

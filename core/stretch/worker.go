@@ -351,8 +351,8 @@ func (w *Worker) release(r *request, resume bool) {
 		return
 	}
 	full := int32(r.known / int64(w.blockSize))
-	if resume && full > r.holder.Blocks && r.prompt.Private == 0 {
+	if resume && full > max(r.holder.Blocks, r.prompt.Blocks) && r.prompt.Private == 0 {
 		r.prompt.Private = w.pool.Private()
 	}
-	w.pool.Release(&r.holder, r.held, full, r.prompt.Private)
+	w.pool.Release(r.prompt, &r.holder, r.held, full)
 }

@@ -219,6 +219,9 @@ func (w *Worker) sequence(entry int32) (branch.Seq, int32) {
 		return r.seq, r.length()
 	}
 	t := &w.load.Turns[entry]
+	if w.load.Spoken {
+		return branch.Seq{Leaf: t.Leaf, Turn: entry, Pages: t.IDs}, t.Input
+	}
 	return branch.Seq{Leaf: t.Leaf, Turn: entry, Pages: t.Input / w.bs}, t.Input
 }
 

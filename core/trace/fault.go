@@ -28,25 +28,7 @@ const (
 	Missing    // Field is required
 	WrongType  // the value of Field is of another type
 	OutOfRange // the value of Field is a number outside its range
-)
-
-// Field names a field of a row; a field with two names is one Field.
-type Field uint8
-
-// The fields. NoField is a key the row does not know.
-const (
-	NoField Field = iota
-	RequestID
-	SessionID
-	InputLength
-	OutputLength
-	OutputIDs
-	HashIDs
-	Timestamp
-	Delay
-	Priority
-	StrictPriority
-	PolicyClass
+	WrongWord  // the value of Field is none of the words it may be
 )
 
 // Fault is the first thing wrong with a line. Start and End are byte offsets
@@ -59,51 +41,7 @@ type Fault struct {
 	End   int
 }
 
-// Name is the field's first name, as the reference writes it.
-func (f Field) Name() string {
-	switch f {
-	case RequestID:
-		return "request_id"
-	case SessionID:
-		return "session_id"
-	case InputLength:
-		return "input_length"
-	case OutputLength:
-		return "output_length"
-	case OutputIDs:
-		return "output_token_ids"
-	case HashIDs:
-		return "hash_ids"
-	case Timestamp:
-		return "timestamp"
-	case Delay:
-		return "delay"
-	case Priority:
-		return "priority"
-	case StrictPriority:
-		return "strict_priority"
-	case PolicyClass:
-		return "policy_class"
-	}
-	return ""
-}
-
-// Alias is the field's other name, "" where it has none.
-func (f Field) Alias() string {
-	switch f {
-	case InputLength:
-		return "input_tokens"
-	case OutputLength:
-		return "output_tokens"
-	case Timestamp:
-		return "created_time"
-	case Delay:
-		return "delay_ms"
-	}
-	return ""
-}
-
-// fieldOf finds the field of a key.
+// fieldOf finds the field of a key of a Mooncake row.
 func fieldOf(key []byte) Field {
 	switch string(key) {
 	case "timestamp", "created_time":

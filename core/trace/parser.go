@@ -3,13 +3,15 @@ package trace
 // Parser reads rows. It owns the buffers that rows alias, so it serves one
 // row at a time. The zero Parser is ready for use.
 type Parser struct {
-	fault Fault
-	hash  []uint64
-	wide  []uint64 // output_token_ids before they are narrowed
-	out   []uint32
-	text  []byte   // strings whose escapes had to be resolved
-	open  []uint64 // one bit per open bracket of an unknown value, 1: '{'
-	shape [12]spell
+	fault  Fault
+	hash   []uint64
+	wide   []uint64 // output_token_ids before they are narrowed
+	out    []uint32
+	text   []byte // strings whose escapes had to be resolved
+	deps   []Dependency
+	floats []float64
+	open   []uint64 // one bit per open bracket of an unknown value, 1: '{'
+	shape  [12]spell
 }
 
 // spell is how a row wrote a key, from its first quote to where its value

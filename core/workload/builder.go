@@ -10,13 +10,15 @@ import (
 
 // The most of everything an index can name.
 const (
+	MaxTurns = maxCount
+	MaxIDs   = math.MaxInt32 / 2 // a segment of the tree may be split once per id
 	maxCount = math.MaxInt32
-	maxIDs   = math.MaxInt32 / 2 // a segment of the tree may be split once per id
 )
 
 // Options say how the sessions of a workload will be started.
 type Options struct {
 	Concurrency    bool    // a cap starts them; else their timestamps do
+	Delta          bool    // rows have what is new in their session only
 	ArrivalSpeedup float64 // > 0, finite; divides starts and delays unless Concurrency
 }
 
@@ -33,7 +35,7 @@ type Builder struct {
 // tokens each.
 func NewBuilder(traceBlockSize int) *Builder {
 	return &Builder{
-		w:         Workload{Prompts: prefix.New(), BlockSizes: all()},
+		w:         Workload{Prompts: prefix.New(), TraceBlockSize: traceBlockSize, BlockSizes: all()},
 		blockSize: int64(traceBlockSize),
 	}
 }
@@ -82,22 +84,55 @@ func (b *Builder) Add(row *trace.Row, line int64) Fault {
 	if row.InputLength >= 0 {
 		b.w.BlockSizes.note(input, int64(len(row.HashIDs)), blocks, line)
 	}
-	// All ids are kept, also those past the prompt's end: they count in the
-	// numbering of the ids as tokens.
-	ids := len(row.HashIDs)
-	if b.ids += ids; b.ids > maxIDs {
-		return Fault{Code: TooManyIDs, Line: line, Limit: maxIDs}
+	if t.Leaf, f = b.path(row.HashIDs); f.Code != OK {
+		f.Line = line
+		return f
 	}
-	known := int32(b.w.Prompts.Len())
-	t.IDs = int32(ids)
-	if t.Leaf = b.w.Prompts.Insert(row.HashIDs, nil); t.Leaf < known {
-		b.ids -= ids
-	} else {
-		b.ids -= ids - int(b.w.Prompts.Seg(t.Leaf).Len)
+	t.IDs = int32(len(row.HashIDs))
+	if !b.classify(row.Priority, row.StrictPriority, row.PolicyClass) {
+		return Fault{Code: TooMuchText, Line: line, Limit: maxText}
 	}
 	b.plan(&t, row)
 	b.w.Turns = append(b.w.Turns, t)
 	return Fault{}
+}
+
+// path puts ids into the tree. All of a row's are kept, also those past the
+// prompt's end: they count in the numbering of the ids as tokens.
+func (b *Builder) path(ids []uint64) (leaf int32, f Fault) {
+	if b.ids += len(ids); b.ids > MaxIDs {
+		return 0, Fault{Code: TooManyIDs, Limit: MaxIDs}
+	}
+	known := int32(b.w.Prompts.Len())
+	if leaf = b.w.Prompts.Insert(ids, nil); leaf < known {
+		b.ids -= len(ids)
+	} else {
+		b.ids -= len(ids) - int(b.w.Prompts.Seg(leaf).Len)
+	}
+	return leaf, Fault{}
+}
+
+// classify keeps what a router may order the turn by that is added next;
+// false: there is no room for the name of its class.
+func (b *Builder) classify(priority int32, strict uint32, policy []byte) bool {
+	c := Class{Priority: priority, Strict: strict, Policy: -1}
+	if policy != nil {
+		if c.Policy = b.w.Policies.Add(policy); c.Policy < 0 {
+			return false
+		}
+	}
+	w := &b.w
+	if w.Classes == nil {
+		if c == noClass {
+			return true
+		}
+		w.Classes = make([]Class, len(w.Turns), cap(w.Turns))
+		for i := range w.Classes {
+			w.Classes[i] = noClass
+		}
+	}
+	w.Classes = append(w.Classes, c)
+	return true
 }
 
 // prompt checks a row's input: its tokens and how many hash ids those need.
@@ -229,7 +264,27 @@ func (b *Builder) Finish(o Options) (*Workload, Fault) {
 	if f.Code != OK {
 		return nil, f
 	}
+	if b.w.Delta = o.Delta && len(b.w.Turns) > len(b.w.Sessions); b.w.Delta {
+		if f := b.checkTalks(); f.Code != OK {
+			return nil, f
+		}
+	}
 	return &b.w, Fault{}
+}
+
+// checkTalks refuses sessions whose last prompt can become too long.
+func (b *Builder) checkTalks() Fault {
+	for i, s := range b.w.Sessions {
+		said := int64(0)
+		for at := s.First; at >= 0; at = b.w.Turns[at].Next {
+			t := &b.w.Turns[at]
+			if said += int64(t.Input); said > maxCount {
+				return Fault{Code: TalkTooLong, Line: int64(s.Line), Session: int32(i), Turn: t.Index, Found: said, Limit: maxCount}
+			}
+			said += int64(t.Output)
+		}
+	}
+	return Fault{}
 }
 
 // checkStarts refuses negative starts, which a cap leaves as they are and does

@@ -215,7 +215,7 @@ func TestIDsAreCounted(t *testing.T) {
 	if b.ids != 4+3+1+1 {
 		t.Errorf("counted %d ids, want 9", b.ids)
 	}
-	b.ids = maxIDs - 1
+	b.ids = MaxIDs - 1
 	if f := b.Add(row(t, `"hash_ids":[20,21]`), 7); f.Code != TooManyIDs {
 		t.Errorf("over the limit: %+v", f)
 	}
@@ -297,5 +297,51 @@ func TestReserve(t *testing.T) {
 		b.Add(r, line)
 	}); n != 0 {
 		t.Errorf("%v allocations per row", n)
+	}
+}
+
+// What a router may order turns by is kept, from the first row that has any.
+func TestClasses(t *testing.T) {
+	rows := []string{`"timestamp":0`, `"timestamp":0`, `"timestamp":0,"priority":-3,"policy_class":"a"`, `"timestamp":0`,
+		`"timestamp":0,"strict_priority":2,"policy_class":"b"`, `"timestamp":0,"policy_class":"a"`}
+	w, f := build(t, byTrace, rows...)
+	if f.Code != OK {
+		t.Fatal(f)
+	}
+	for i, want := range []Class{{Policy: -1}, {Policy: -1}, {Priority: -3, Policy: 0}, {Policy: -1}, {Strict: 2, Policy: 1}, {Policy: 0}} {
+		if got := w.Class(int32(i)); got != want {
+			t.Errorf("row %d: %+v, want %+v", i, got, want)
+		}
+	}
+	if w.Policies.Len() != 2 || string(w.Policies.At(1)) != "b" {
+		t.Errorf("%d policies", w.Policies.Len())
+	}
+	if w, _ := build(t, byTrace, rows[:2]...); w.Classes != nil || w.Class(1) != (Class{Policy: -1}) {
+		t.Error("classes without need")
+	}
+}
+
+func TestTexts(t *testing.T) {
+	var texts Texts
+	if texts.Len() != 0 || texts.Find([]byte("x")) != -1 {
+		t.Error("the zero value is not empty")
+	}
+	known := map[string]int32{}
+	for i := range 3000 {
+		text := fmt.Sprint(i * 7919 % 1000)
+		want, old := known[text]
+		if !old {
+			want = int32(len(known))
+			known[text] = want
+		}
+		if found := texts.Find([]byte(text)); old && found != want || !old && found != -1 {
+			t.Fatalf("%s is %d, want %d", text, found, want)
+		}
+		if got := texts.Add([]byte(text)); got != want {
+			t.Fatalf("%s becomes %d, want %d", text, got, want)
+		}
+	}
+	if i := texts.Add(nil); texts.Add([]byte("")) != i || len(texts.At(i)) != 0 {
+		t.Error("the empty text is not one text")
 	}
 }

@@ -1,5 +1,7 @@
 package workload
 
+import "github.com/dryserve/dryserve/core/trace"
+
 // Code says what is wrong with a row or with the trace. The zero Code is no
 // fault.
 type Code uint8
@@ -18,6 +20,7 @@ const (
 	InputZero         // no prompt: input_length 0, or no length and no hash_ids
 	InputTooLong      // Found: input tokens, Limit: most
 	OutputTooLong     // Found: output_length, Limit: most
+	ListMismatch      // Found: items in Field's list, Limit: what another field says
 	OutputIDsMismatch // Found: output_token_ids given, Limit: output_length
 	FirstTurnDelay    // Ms: the delay of a session's first row
 	NegativeDelay     // Ms: the delay
@@ -31,15 +34,17 @@ const (
 	NegativeStart // with a concurrency cap; Ms: the start
 	StartTooLate  // the start is infinite once normalised
 	DelayTooLong  // the delay is infinite once divided by the speed-up
+	TalkTooLong   // Found: tokens of the prompt with what was said before, Limit: most
 )
 
 // Fault is the first thing wrong with a trace. Fields that its code does not
 // name are 0.
 type Fault struct {
 	Code    Code
-	Line    int64 // 0: no line
-	Session int32 // index into Sessions; for AppendSessionID
-	Turn    int32 // ordinal in the session
+	Field   trace.Field // of formats other than Mooncake
+	Line    int64       // 0: no line
+	Session int32       // index into Sessions; for AppendSessionID
+	Turn    int32       // ordinal in the session
 	Found   int64
 	Limit   int64
 	Ms      float64

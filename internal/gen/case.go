@@ -2,10 +2,14 @@ package gen
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // TraceFile is the name of a case's trace, as its Files lists it.
@@ -13,14 +17,24 @@ const TraceFile = "trace.jsonl"
 
 // ReplayCase is one offline replay both programs can run. Its JSON form is
 // that of a recorded case's case.json: file names and the keyword arguments
-// of the reference's run_trace_replay.
+// of the reference's run_trace_replay, or, with Synthetic, the sizes and the
+// keyword arguments of its run_synthetic_trace_replay.
 type ReplayCase struct {
-	Name   string         `json:"name"`
-	Files  []string       `json:"files"`
-	Kwargs map[string]any `json:"kwargs"`
-	Rows   []Row          `json:"-"` // the content of the trace
+	Name      string         `json:"name"`
+	Files     []string       `json:"files"`
+	Synthetic map[string]any `json:"synthetic,omitempty"`
+	Kwargs    map[string]any `json:"kwargs"`
+	Rows      []Row          `json:"-"` // the content of a Mooncake trace
+	Docs      []Doc          `json:"-"` // the content of any other
 
 	Profile []byte `json:"-"` // the content of ProfileFile; nil: there is none
+}
+
+// Doc is a file of a trace as lines of text; a name that ends in .gz is
+// compressed when it is written.
+type Doc struct {
+	Name  string   `json:"name"`
+	Lines []string `json:"lines"`
 }
 
 // Engine returns the engine object inside the extra engine args; changing it
@@ -39,9 +53,12 @@ func object(parent map[string]any, key string) map[string]any {
 	return child
 }
 
-// Trace is the text of the trace file.
+// Trace is the text of the trace, for people if it is not a Mooncake one.
 func (c *ReplayCase) Trace() []byte {
 	var b bytes.Buffer
+	for _, d := range c.Docs {
+		fmt.Fprintf(&b, "%s:\n%s", d.Name, d.text())
+	}
 	if err := WriteRows(&b, c.Rows); err != nil {
 		panic(fmt.Sprintf("gen: a row of %s does not marshal: %v", c.Name, err))
 	}
@@ -64,9 +81,16 @@ func (c *ReplayCase) Unplan() bool {
 // pointers, which are never changed in place.
 func (c *ReplayCase) Clone() *ReplayCase {
 	d := *c
-	d.Files = append([]string(nil), c.Files...)
+	d.Files = slices.Clone(c.Files)
 	d.Kwargs = cloneObject(c.Kwargs)
+	if c.Synthetic != nil {
+		d.Synthetic = cloneObject(c.Synthetic)
+	}
 	d.Rows = append([]Row(nil), c.Rows...)
+	d.Docs = slices.Clone(c.Docs)
+	for i := range d.Docs {
+		d.Docs[i].Lines = slices.Clone(d.Docs[i].Lines)
+	}
 	return &d
 }
 
@@ -81,14 +105,66 @@ func cloneObject(m map[string]any) map[string]any {
 	return out
 }
 
-// WriteInputs writes the trace, and the profile if there is one, below dir.
+// WriteInputs writes the trace under its name in Files, if the case has one,
+// and the profile, if there is one, below dir.
 func (c *ReplayCase) WriteInputs(dir string) error {
 	if c.Profile != nil {
 		if err := os.WriteFile(filepath.Join(dir, ProfileFile), c.Profile, 0o644); err != nil {
 			return err
 		}
 	}
+	if c.Synthetic != nil {
+		return nil
+	}
+	if c.Docs != nil {
+		return WriteDocs(dir, c.Docs)
+	}
 	return os.WriteFile(filepath.Join(dir, TraceFile), c.Trace(), 0o644)
+}
+
+// WriteDocs writes the files of a trace below dir.
+func WriteDocs(dir string, docs []Doc) error {
+	for _, d := range docs {
+		text := d.text()
+		if strings.HasSuffix(d.Name, ".gz") {
+			var b bytes.Buffer
+			zip := gzip.NewWriter(&b)
+			zip.Write(text) // to memory
+			zip.Close()
+			text = b.Bytes()
+		}
+		path := filepath.Join(dir, d.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadDoc reads a file that WriteDocs wrote.
+func ReadDoc(dir, name string) (Doc, error) {
+	d := Doc{Name: name}
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err == nil && strings.HasSuffix(name, ".gz") {
+		var zip *gzip.Reader
+		if zip, err = gzip.NewReader(bytes.NewReader(text)); err == nil {
+			text, err = io.ReadAll(zip)
+		}
+	}
+	d.Lines = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	return d, err
+}
+
+// text is the content of the file.
+func (d *Doc) text() []byte {
+	var b bytes.Buffer
+	for _, line := range d.Lines {
+		b.WriteString(line + "\n")
+	}
+	return b.Bytes()
 }
 
 // MarshalCase is the text of the case's case.json.

@@ -5,17 +5,31 @@ import (
 	"slices"
 )
 
-// Families are the kinds of engine that FamilyCase makes.
-func Families() []string { return []string{"vllm", "trtllm", "sglang", "dp", "any", "npz"} }
+// Families are the kinds of case that FamilyCase makes.
+func Families() []string {
+	return []string{"vllm", "trtllm", "sglang", "dp", "any", "npz", "syn", "formats"}
+}
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
 // two to four data-parallel ranks, any mixture, or any mixture with durations
-// from a profile. Family vllm is Case itself.
+// from a profile. Family vllm is Case itself. Family syn is the mixture with a
+// synthetic workload instead of a trace, family formats with a trace in a
+// format other than Mooncake.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
 	}
 	c := Case(seed)
+	switch family {
+	case "syn":
+		mixed, err := FamilyCase(seed, "any")
+		if err == nil {
+			synthesize(seed, mixed)
+		}
+		return mixed, err
+	case "formats":
+		return formatsCase(seed)
+	}
 	if family == "vllm" {
 		return c, nil
 	}

@@ -192,6 +192,42 @@ func TestCasesCoverTheInputSpace(t *testing.T) {
 	}
 }
 
+// The same for synthetic workloads.
+func TestSyntheticCasesCoverTheInputSpace(t *testing.T) {
+	const cases = 1000
+	count := map[string]int{}
+	for seed := range uint64(cases) {
+		c, err := FamilyCase(seed, "syn")
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := c.Kwargs
+		seen := map[string]bool{
+			"capped": k["replay_concurrency"] != nil, "poisson": k["request_rate"] != nil, "constant": k["arrival_interval_ms"] != nil,
+			"at once": k["arrival_interval_ms"] == 0.0, "own seed": k["arrival_seed"] != nil,
+			"requests":      k["turns_per_session"] == nil && k["num_prefix_groups"] == nil && k["shared_prefix_ratio"] == nil && k["inter_turn_delay_ms"] == nil,
+			"several turns": k["turns_per_session"] != nil && k["turns_per_session"] != 1, "think time": k["inter_turn_delay_ms"] != nil,
+			"shared":       k["num_prefix_groups"] != nil && k["num_prefix_groups"] != 0 && k["shared_prefix_ratio"] != nil && k["shared_prefix_ratio"] != 0.0,
+			"share only":   k["num_prefix_groups"] == nil && k["shared_prefix_ratio"] != nil,
+			"groups only":  k["num_prefix_groups"] != nil && k["shared_prefix_ratio"] == nil,
+			"trtllm":       c.Engine()["backend"] == "trtllm",
+			"whole blocks": c.Synthetic["input_tokens"].(int)%c.Engine()["block_size"].(int) == 0,
+		}
+		for name, yes := range seen {
+			if yes {
+				count[name]++
+			} else {
+				count[name] += 0
+			}
+		}
+	}
+	for name, n := range count {
+		if n < cases/100 {
+			t.Errorf("%q occurs in %d of %d cases, want at least one in a hundred", name, n, cases)
+		}
+	}
+}
+
 // features names what a case has.
 func features(c *ReplayCase) map[string]bool {
 	e := c.Engine()

@@ -25,6 +25,8 @@ var permutedStds = map[string]string{
 	"std_ttst_ms":        "num_tpot_samples",
 	"std_tpot_ms":        "num_tpot_samples",
 	"std_e2e_latency_ms": "num_e2e_latency_samples",
+
+	"std_trajectory_e2e_latency_ms": "completed_trajectories",
 }
 
 // wallClock are the fields that say how long the simulation itself took.
@@ -126,9 +128,9 @@ func sameField(key string, want, got any, report map[string]any) bool {
 		return false
 	}
 	// The deviation of almost equal samples is itself rounding noise of their
-	// mean, so a few of its last places are granted as well.
+	// mean, so what a sum of n in another order may lose is granted as well.
 	mean, _ := report["mean"+strings.TrimPrefix(key, "std")].(float64)
-	return math.Abs(w-g) <= max(stdTolerance*max(math.Abs(w), math.Abs(g)), 4*0x1p-52*math.Abs(mean))
+	return math.Abs(w-g) <= max(stdTolerance*max(math.Abs(w), math.Abs(g)), max(n, 8)*0x1p-53*math.Abs(mean))
 }
 
 // same compares decoded JSON, numbers bit for bit.

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/profile"
 	"github.com/dryserve/dryserve/host/native/report"
-	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/dryserve/dryserve/internal/gen"
 	"github.com/dryserve/dryserve/internal/parity"
 )
@@ -26,8 +24,8 @@ const (
 	endless    = 1 << 8
 )
 
-// Ours answers a case whose files stand in dir with this project's own programs: the hosts' loaders,
-// the core, the hosts' writers.
+// Ours answers a case whose files stand in dir with this project's own
+// programs: the hosts' loaders, the core, the hosts' writers.
 func Ours(dir string, c *gen.ReplayCase) (a Answer) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -40,11 +38,7 @@ func Ours(dir string, c *gen.ReplayCase) (a Answer) {
 	if err != nil {
 		return Answer{Outcome: Refused, Error: err.Error()}
 	}
-	load, _, err := tracefile.Load(context.Background(), filepath.Join(dir, c.Files[0]), tracefile.Options{
-		TraceBlockSize: cfg.TraceBlockSize,
-		Concurrency:    cfg.Concurrency > 0,
-		ArrivalSpeedup: cfg.ArrivalSpeedup,
-	})
+	load, err := parity.Workload(dir, c, cfg)
 	if err != nil {
 		return Answer{Outcome: Refused, Error: err.Error()}
 	}
@@ -63,17 +57,18 @@ func Ours(dir string, c *gen.ReplayCase) (a Answer) {
 	if status != replay.Done {
 		return Answer{Outcome: DeadEnd, Error: fmt.Sprintf("dead end with %d in-flight requests", sim.Fault().InFlight)}
 	}
-	if a, err = spell(sim, load, cfg, time.Since(begin)); err != nil {
+	if a, err = spell(sim, load, cfg, c.Kwargs, time.Since(begin)); err != nil {
 		return Answer{Outcome: Crash, Error: err.Error()}
 	}
 	return a
 }
 
 // spell writes a finished run the way the program does and reads it back.
-func spell(sim *replay.Sim, load *workload.Workload, cfg config.Replay, wall time.Duration) (Answer, error) {
+func spell(sim *replay.Sim, load *workload.Workload, cfg config.Replay, kwargs map[string]any, wall time.Duration) (Answer, error) {
 	var a Answer
 	var text bytes.Buffer
-	summary := report.Report{Summary: sim.Summary(), WallMs: wall.Seconds() * 1000}
+	summary := report.Report{Summary: sim.Summary(), WallMs: wall.Seconds() * 1000, Graph: load.Graph}
+	summary.Target, _ = kwargs["execution_model"].(string)
 	if err := summary.WriteJSON(&text); err != nil {
 		return a, err
 	}
@@ -81,8 +76,8 @@ func spell(sim *replay.Sim, load *workload.Workload, cfg config.Replay, wall tim
 		return a, fmt.Errorf("our report: %w", err)
 	}
 	text.Reset()
-	requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize)}
-	if cfg.Concurrency > 0 || len(load.Sessions) < len(load.Turns) {
+	requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize), Lane: sim.Lane}
+	if load.NamesSessions(cfg.Concurrency > 0) {
 		requests.SessionID = load.SessionID
 	}
 	if err := requests.WriteJSONL(&text); err != nil {

@@ -21,6 +21,7 @@ const answerDir = "api-1.6.1"
 type Recorded struct {
 	Case    gen.ReplayCase `json:"case"`
 	Trace   string         `json:"trace"`
+	Docs    []gen.Doc      `json:"docs,omitempty"` // instead of Trace, where it is not a Mooncake one
 	Profile []byte         `json:"profile,omitempty"`
 
 	Report   map[string]any   `json:"report,omitempty"`
@@ -34,7 +35,10 @@ func NewRecorded(c *gen.ReplayCase, a Answer) (Recorded, error) {
 	if a.Outcome == NoEnd || a.Outcome == Crash {
 		return Recorded{}, fmt.Errorf("%s: the reference %s, so there is no answer to record", c.Name, outcomeText(a))
 	}
-	r := Recorded{Case: *c, Trace: string(c.Trace()), Profile: c.Profile, Report: a.Report, Error: a.Error}
+	r := Recorded{Case: *c, Docs: c.Docs, Profile: c.Profile, Report: a.Report, Error: a.Error}
+	if c.Docs == nil {
+		r.Trace = string(c.Trace())
+	}
 	for _, record := range a.Requests {
 		r.Requests = append(r.Requests, Trim(record))
 	}
@@ -61,6 +65,9 @@ func (r *Recorded) Save(dir string) error {
 		return err
 	}
 	head := map[string]any{"name": r.Case.Name, "files": r.Case.Files, "kwargs": r.Case.Kwargs}
+	if r.Case.Synthetic != nil {
+		head["synthetic"] = r.Case.Synthetic
+	}
 	if r.Error != "" {
 		head["error"] = r.Error
 	}
@@ -84,6 +91,9 @@ func (r *Recorded) WriteInputs(dir string) error {
 			return err
 		}
 	}
+	if r.Docs != nil {
+		return gen.WriteDocs(dir, r.Docs)
+	}
 	return os.WriteFile(filepath.Join(dir, gen.TraceFile), []byte(r.Trace), 0o644)
 }
 
@@ -93,6 +103,23 @@ func writeJSON(path string, v any) error {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// readTrace reads the trace's files.
+func (r *Recorded) readTrace(top string) error {
+	if len(r.Case.Files) == 1 && r.Case.Files[0] == gen.TraceFile {
+		trace, err := os.ReadFile(filepath.Join(top, gen.TraceFile))
+		r.Trace = string(trace)
+		return err
+	}
+	for _, name := range r.Case.Files {
+		doc, err := gen.ReadDoc(top, name)
+		if err != nil {
+			return err
+		}
+		r.Docs = append(r.Docs, doc)
+	}
+	return nil
 }
 
 // Load reads a folder Save wrote.
@@ -111,11 +138,11 @@ func Load(top string) (Recorded, error) {
 		return r, fmt.Errorf("%s: %w", top, err)
 	}
 	r.Error = failure.Error
-	trace, err := os.ReadFile(filepath.Join(top, gen.TraceFile))
-	if err != nil {
-		return r, err
+	if r.Case.Synthetic == nil {
+		if err := r.readTrace(top); err != nil {
+			return r, err
+		}
 	}
-	r.Trace = string(trace)
 	if r.Profile, err = os.ReadFile(filepath.Join(top, gen.ProfileFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}

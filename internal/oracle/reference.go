@@ -66,10 +66,11 @@ func (r *Reference) Close() {
 
 // question is one line to the worker.
 type question struct {
-	Dir      string         `json:"dir"`
-	Files    []string       `json:"files"`
-	Kwargs   map[string]any `json:"kwargs"`
-	TimeoutS float64        `json:"timeout_s"`
+	Dir       string         `json:"dir"`
+	Files     []string       `json:"files"`
+	Synthetic map[string]any `json:"synthetic,omitempty"`
+	Kwargs    map[string]any `json:"kwargs"`
+	TimeoutS  float64        `json:"timeout_s"`
 }
 
 // reply is one line from the worker.
@@ -88,7 +89,7 @@ func (r *Reference) Ask(dir string, c *gen.ReplayCase, timeout time.Duration) (A
 	if err != nil {
 		return Answer{}, err
 	}
-	line, err := json.Marshal(question{dir, c.Files, c.Kwargs, timeout.Seconds()})
+	line, err := json.Marshal(question{dir, c.Files, c.Synthetic, c.Kwargs, timeout.Seconds()})
 	if err != nil {
 		return Answer{}, err
 	}

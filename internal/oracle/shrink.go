@@ -16,6 +16,7 @@ func Shrink(c *gen.ReplayCase, keep func(*gen.ReplayCase) bool, budget int) (sma
 	for changed := true; changed && s.budget > 0; {
 		before := s.kept
 		s.dropRows()
+		s.dropLines()
 		s.dropSettings(func(c *gen.ReplayCase) map[string]any { return c.Kwargs })
 		s.dropSettings((*gen.ReplayCase).Engine)
 		s.simplifyNumbers()
@@ -62,11 +63,25 @@ func (s *shrinker) dropRows() {
 	}
 }
 
+// dropLines removes lines of the other formats.
+func (s *shrinker) dropLines() {
+	for d := range s.best.Docs {
+		for size := max(1, len(s.best.Docs[d].Lines)/2); size >= 1; size /= 2 {
+			for at := 0; at < len(s.best.Docs[d].Lines); {
+				end := min(at+size, len(s.best.Docs[d].Lines))
+				if !s.try(func(c *gen.ReplayCase) { c.Docs[d].Lines = slices.Delete(c.Docs[d].Lines, at, end) }) {
+					at += size
+				}
+			}
+		}
+	}
+}
+
 // dropSettings removes settings one by one, so their defaults apply. The
 // timing model does not go but becomes simple.
 func (s *shrinker) dropSettings(of func(*gen.ReplayCase) map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(of(s.best))) {
-		if key != "backend" && key != "extra_engine_args" && key != "timing_model" {
+		if key != "backend" && key != "extra_engine_args" && key != "timing_model" && key != "trace_format" && key != "execution_model" {
 			s.try(func(c *gen.ReplayCase) { delete(of(c), key) })
 		}
 	}
@@ -77,6 +92,13 @@ func (s *shrinker) simplifyNumbers() {
 	for _, key := range []string{"num_workers", "replay_concurrency"} {
 		for v, ok := number(s.best.Kwargs[key]); ok && v > 1; v-- {
 			if !s.try(func(c *gen.ReplayCase) { c.Kwargs[key] = v - 1 }) {
+				break
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.best.Synthetic)) {
+		for v, ok := number(s.best.Synthetic[key]); ok && v > 1; v, ok = number(s.best.Synthetic[key]) {
+			if !s.try(func(c *gen.ReplayCase) { c.Synthetic[key] = v / 2 }) && !s.try(func(c *gen.ReplayCase) { c.Synthetic[key] = v - 1 }) {
 				break
 			}
 		}

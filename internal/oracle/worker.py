@@ -3,7 +3,8 @@
 The reference (dynamo.replay) is imported once; every case runs in a forked
 child, because it never returns for a few inputs and keeps state between runs.
 
-Request:  {"dir": D, "files": [names below D], "kwargs": {...}, "timeout_s": S}
+Request:  {"dir": D, "files": [names below D], "kwargs": {...}, "timeout_s": S},
+          without files for a synthetic workload: "synthetic": {its sizes}
 Answer:   {"report": {...}, "requests": [...]} or {"error": TEXT} or
           {"timeout": true} or {"died": TEXT}
 "report" is from a run without per-request capture, whose sums are
@@ -21,24 +22,32 @@ os.environ.setdefault("DYN_LOG", "error")
 WALL_CLOCK = ("wall_time_ms", "processed_tokens_per_s", "processed_output_tokens_per_s")
 
 
-def answer(run, case):
-    paths = [os.path.join(case["dir"], name) for name in case["files"]]
-    files = paths[0] if len(paths) == 1 else paths
+def answer(replay, case):
+    if case.get("synthetic"):
+        run, files = replay.run_synthetic_trace_replay, ()
+        case["kwargs"].update(case["synthetic"])
+    else:
+        run, files = replay.run_trace_replay, trace_files(case)
     try:
-        summary = run(files, **case["kwargs"]).summary
-        records = run(files, capture_per_request=True, **case["kwargs"]).per_request
+        summary = run(*files, **case["kwargs"]).summary
+        records = run(*files, capture_per_request=True, **case["kwargs"]).per_request
     except Exception as failure:  # whatever it raises is its answer
         return {"error": f"{type(failure).__name__}: {failure}"}
     report = {key: value for key, value in summary.items() if key not in WALL_CLOCK}
     return {"report": report, "requests": records}
 
 
-def child(run, case, pipe):
+def trace_files(case):
+    paths = [os.path.join(case["dir"], name) for name in case["files"]]
+    return (paths[0] if len(paths) == 1 else paths,)
+
+
+def child(replay, case, pipe):
     """Runs one case and writes the answer to the pipe; never returns."""
     status = 1
     try:
         os.chdir(case["dir"])  # engine arguments name files relative to it
-        text = json.dumps(answer(run, case)).encode()
+        text = json.dumps(answer(replay, case)).encode()
         while text:
             text = text[os.write(pipe, text):]
         status = 0
@@ -46,12 +55,12 @@ def child(run, case, pipe):
         os._exit(status)
 
 
-def ask(run, case):
+def ask(replay, case):
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(read_end)
-        child(run, case, write_end)
+        child(replay, case, write_end)
     os.close(write_end)
     deadline = time.monotonic() + case["timeout_s"]
     parts, late = [], False
@@ -79,12 +88,12 @@ def main():
     # goes to the error stream.
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    from dynamo.replay import run_trace_replay
+    import dynamo.replay as replay
 
     out.write('{"ready": true}\n')
     out.flush()
     for line in sys.stdin:
-        out.write(ask(run_trace_replay, json.loads(line)) + "\n")
+        out.write(ask(replay, json.loads(line)) + "\n")
         out.flush()
 
 

@@ -1,5 +1,6 @@
 // Package parity gives tests the project's answer to a replay case written the
-// reference's way: keyword arguments of its run_trace_replay and a trace.
+// reference's way: keyword arguments of its run_trace_replay and a trace, or of
+// its run_synthetic_trace_replay.
 //
 // It owns the translation of those arguments; running and reporting are
 // core/replay's and host/native/report's.
@@ -31,7 +32,7 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 		"sla_ttft_ms": &c.SLA.TTFTMs, "sla_itl_ms": &c.SLA.ITLMs, "sla_e2e_ms": &c.SLA.E2EMs,
 	}
 	counts := map[string]*int{
-		"num_workers": &c.NumWorkers, "trace_block_size": &c.TraceBlockSize, "replay_concurrency": &c.Concurrency,
+		"num_workers": &c.NumWorkers, "trace_block_size": &c.TraceBlockSize, "replay_concurrency": &c.Concurrency, "agentic_lanes": &c.Lanes,
 	}
 	for key, value := range kwargs {
 		if value == nil {
@@ -47,6 +48,9 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 				return c, err
 			}
 			c.Engine = args.Engine
+			continue
+		}
+		if syntheticKeys[key] || traceKeys[key] {
 			continue
 		}
 		number, err := toFloat(value)

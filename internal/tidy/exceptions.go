@@ -9,10 +9,10 @@ var longFunctions = map[string]string{}
 // packages of the layers above it in this list. Packages of one line know
 // nothing of each other.
 var coreLayers = [][]string{
-	{"active", "config", "fmath", "hashtable", "idtable", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
+	{"active", "blake3", "config", "fmath", "hashtable", "idtable", "jsontext", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
 	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
-	{"engine", "router", "stretch"},
-	{"sglang", "stride"},
+	{"agentic", "engine", "router", "stretch", "synth"},
+	{"dynamo", "sglang", "stride"},
 	{"group", "ranks"},
 	{"replay"},
 }

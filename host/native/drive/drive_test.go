@@ -17,12 +17,12 @@ import (
 
 func load(t *testing.T) *workload.Workload {
 	t.Helper()
-	w, _, err := tracefile.Load(context.Background(), "../../../examples/conversation-2k.jsonl",
+	loaded, err := tracefile.Load(context.Background(), []string{"../../../examples/conversation-2k.jsonl"},
 		tracefile.Options{TraceBlockSize: 512, ArrivalSpeedup: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	return loaded.Workload
 }
 
 func configs() map[string]config.Replay {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/stats"
+	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 )
 
@@ -24,6 +25,9 @@ import (
 type Report struct {
 	replay.Summary
 	WallMs float64 // real time from the start of the simulation to its end
+
+	Graph  *workload.Graph // of agents, else nil
+	Target string          // the model its requests are run on
 }
 
 // entry is one key of the report JSON with its value already spelt.
@@ -95,6 +99,9 @@ func (r *Report) entries() entries {
 	e.dist("itl", "_ms", r.ITL)
 	e.dist("e2e_latency", "_ms", r.E2E)
 	e.dist("output_token_throughput_per_user", "", r.PerUser)
+	if r.Agents != nil {
+		e.agents(r.Agents, r.Graph, r.Target)
+	}
 	return append(e, entry{"kv_eviction_policy", `"lru"`}, entry{"power_w", "null"}, entry{"power_coverage", "null"})
 }
 

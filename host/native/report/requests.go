@@ -23,6 +23,10 @@ type Requests struct {
 	// session and turn null, as the reference does where every session has
 	// one turn and arrivals follow the trace.
 	SessionID func(session int32) []byte
+
+	// Lane is the lane that took up a play of a graph of agents, -1: none. It
+	// is needed for such a workload only.
+	Lane func(play int32) int32
 }
 
 // flushBytes bounds the text kept before it is written.
@@ -88,7 +92,11 @@ func ordinal(ordinals []int32, turn int32) int32 {
 // events are always null or empty here.
 func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []byte {
 	t := &r.Workload.Turns[rec.Turn]
-	if r.SessionID == nil {
+	dispatchedMs := math.NaN()
+	if r.Workload.Graph != nil {
+		b = r.appendNode(b, rec.Turn)
+		dispatchedMs = rec.ArrivalMs
+	} else if r.SessionID == nil {
 		b = append(b, `{"session_id":null,"turn_index":null,"uuid":"`...)
 	} else {
 		b = cliutil.AppendJSONString(append(b, `{"session_id":`...), r.SessionID(t.Session))
@@ -97,7 +105,8 @@ func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []b
 	}
 	b = appendUUID(b, uint64(ordinal))
 	b = appendMs(b, `","arrival_time_ms":`, rec.ArrivalMs)
-	b = appendMs(b, `,"dispatched_at_ms":null,"first_admit_ms":`, rec.FirstAdmitMs)
+	b = appendMs(b, `,"dispatched_at_ms":`, dispatchedMs)
+	b = appendMs(b, `,"first_admit_ms":`, rec.FirstAdmitMs)
 	b = appendMs(b, `,"terminal_time_ms":`, rec.TerminalMs)
 	b = appendMs(b, `,"first_token_ms":`, rec.FirstTokenMs)
 	b = appendMs(b, `,"last_token_ms":`, rec.LastTokenMs)
@@ -124,6 +133,30 @@ func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []b
 	b = append(b, `,"pressure_record_ordinals":[],"terminal_status":"`...)
 	b = append(b, statusWord(rec.Status)...)
 	return append(b, "\"}\n"...)
+}
+
+// appendNode begins the line of a request of a graph.
+func (r *Requests) appendNode(b []byte, turn int32) []byte {
+	g := r.Workload.Graph
+	n := &g.Nodes[turn]
+	text := func(before string, s []byte) { b = cliutil.AppendJSONString(append(b, before...), s) }
+	conversation := r.Workload.SessionID(r.Workload.Turns[turn].Session)
+	text(`{"request_id":`, g.Request(turn))
+	text(`,"play_id":`, g.PlayID(n.Play))
+	text(`,"session_id":`, conversation)
+	text(`,"turn_index":null,"agentic":{"request_id":`, g.Request(turn))
+	text(`,"play_id":`, g.PlayID(n.Play))
+	text(`,"conversation_id":`, conversation)
+	if lane := r.Lane(n.Play); lane >= 0 {
+		b = append(appendWhole(b, `,"lane_id":"lane:`, lane), '"')
+	}
+	if root := g.Plays[n.Play].Root; root >= 0 {
+		text(`,"root_id":`, g.Request(root))
+	}
+	if n.Parent >= 0 {
+		text(`,"parent_id":`, g.Request(n.Parent))
+	}
+	return append(b, `},"uuid":"`...)
 }
 
 func (r *Requests) appendAdmissions(b []byte, rec *replay.Record) []byte {

@@ -26,6 +26,8 @@ func (l *loader) lineText(f trace.Fault, line []byte) string {
 		return field(f, line) + " is given twice" + otherName(f.Field) + ", want it once"
 	case trace.WrongType:
 		return field(f, line) + ": found " + found(line[f.Start:f.End]) + ", want " + accepted(f.Field)
+	case trace.WrongWord:
+		return field(f, line) + ": found " + found(line[f.Start:f.End]) + ", want " + accepted(f.Field)
 	case trace.OutOfRange:
 		return field(f, line) + ": found " + found(line[f.Start:f.End]) + ", want " + inRange(f.Field)
 	}
@@ -100,10 +102,48 @@ func otherName(f trace.Field) string {
 // accepted says which values a field takes.
 func accepted(f trace.Field) string {
 	switch f {
-	case trace.InputLength:
+	case trace.InputLength, trace.PromptLength, trace.BlockSize:
 		return "a positive integer"
-	case trace.OutputLength:
+	case trace.OutputLength, trace.NumTurns, trace.FinalResponse, trace.PlayOrdinal:
 		return "an integer from 0"
+	case trace.Responses, trace.ToolOutputs:
+		return "a list of integers from 0"
+	case trace.ToolLatencies:
+		return "a list of numbers of seconds from 0"
+	case trace.RecordSchema:
+		return `"dynamo.request.trace.v1"`
+	case trace.EventType:
+		return `"request_end", "tool_end", "tool_error", "request_payload" or "tool_start"`
+	case trace.EventTime, trace.ReceivedTime, trace.ToolStarted, trace.ToolEnded:
+		return "a whole number of milliseconds from 0"
+	case trace.Wrapper, trace.AgentContext, trace.Request, trace.Replay, trace.Tool, trace.ToolClaude:
+		return "an object"
+	case trace.OutputTokens:
+		return "an integer from 0"
+	case trace.TotalTime:
+		return "a number of milliseconds from 0"
+	case trace.ReplayBlockSize, trace.ReplayInput:
+		return "a positive integer"
+	case trace.ReplayHashes:
+		return "a list of integers from 0 to 18446744073709551615"
+	case trace.ReplayDeps:
+		return "a list of objects, each a dependency"
+	case trace.Schema:
+		return `"dynamo.agentic_mooncake"`
+	case trace.Version:
+		return "2"
+	case trace.HashScope:
+		return `"local"`
+	case trace.Source:
+		return "an object with a format and a digest"
+	case trace.Dependencies:
+		return "a list of objects, each a dependency"
+	case trace.DependsTrigger, trace.ReplayDepTrigger:
+		return `"dispatch" or "completion"`
+	case trace.DependsRelation, trace.ReplayDepRelation:
+		return `"sequence", "spawn", "join" or "replay_barrier"`
+	case trace.NotBefore, trace.APITime, trace.DependsDelay:
+		return "a number of milliseconds from 0"
 	case trace.HashIDs:
 		return "a list of integers from 0 to 18446744073709551615"
 	case trace.OutputIDs:
@@ -127,7 +167,7 @@ func inRange(f trace.Field) string {
 		return "a positive integer of at most 2147483647"
 	case trace.OutputLength:
 		return "an integer from 0 to 2147483647"
-	case trace.Timestamp, trace.Delay:
+	case trace.Timestamp, trace.Delay, trace.NotBefore, trace.APITime, trace.DependsDelay, trace.ToolLatencies, trace.TotalTime:
 		return "a number that fits a 64-bit float"
 	}
 	return accepted(f)

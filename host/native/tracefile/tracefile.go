@@ -1,9 +1,10 @@
-// Package tracefile loads Mooncake traces from files: plain JSON lines, gzip
-// (of any number of members), zstd, or standard input.
+// Package tracefile loads traces from files: plain text, gzip (of any number
+// of members), zstd, or standard input, in any of the formats it knows.
 //
-// It owns reading and decompression, the loop that feeds core/trace and
-// core/workload, and the sentences for everything that can be wrong with a
-// trace. It does not decide what a row means (core/workload does).
+// It owns reading and decompression, telling formats apart, the loop that
+// feeds core/trace and core/workload, and the sentences for everything that
+// can be wrong with a trace. It does not decide what a row means
+// (core/workload does).
 //
 // A file is streamed through one fixed buffer; its text is never held as a
 // whole. Every error is one sentence that names the file, the line if there is
@@ -11,12 +12,14 @@
 package tracefile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"strconv"
 
+	"github.com/dryserve/dryserve/core/dynamo"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -29,9 +32,21 @@ const Stdin = "-"
 
 // Options say how a trace is read and what its times mean.
 type Options struct {
-	TraceBlockSize int     // tokens per hash id, > 0
+	TraceBlockSize int // tokens per hash id, > 0, where the trace does not say it
+	WantBlockSize  int // what a trace that says it must say; 0: anything
+	Format         Format
 	Concurrency    bool    // sessions are started by a cap, not by their timestamps
 	ArrivalSpeedup float64 // > 0, finite; used unless Concurrency
+
+	// Of Applied Compute traces: the share of a first prompt's blocks, from 0
+	// to 1, that the conversations of a group have in common, and the groups.
+	SharedPrefixRatio float64
+	PrefixGroups      uint32
+
+	// Of traces whose requests wait for each other: the plays under way at
+	// once (0: all, at their own times) and the model to run them on.
+	Lanes          int
+	ExecutionModel string
 
 	MaxLine  int                     // longest line in bytes; 0: trace.MaxLine
 	Stdin    io.Reader               // what Stdin means; nil: os.Stdin
@@ -52,6 +67,8 @@ type Error struct {
 	Line int64  // from 1, 0: no line
 	Text string // the sentence without them
 	Err  error  // of reading, nil: the trace is at fault
+
+	Usage bool // the trace may be right, but does not go with the options
 }
 
 // Error is the sentence.
@@ -65,57 +82,103 @@ func (e *Error) Error() string {
 // Unwrap is the error of reading.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Load reads the trace at path. Errors are an *Error or that of ctx.
-func Load(ctx context.Context, path string, o Options) (*workload.Workload, Info, error) {
-	src, err := open(path, o.Stdin)
-	if err != nil {
-		return nil, Info{}, err
+// Trace is a loaded trace.
+type Trace struct {
+	Workload *workload.Workload
+	Format   Format
+	Info     Info
+}
+
+// Load reads the trace of the files at paths. Errors are an *Error or that of
+// ctx; with one the trace says how far reading came.
+func Load(ctx context.Context, paths []string, o Options) (*Trace, error) {
+	if o.MaxLine == 0 {
+		o.MaxLine = trace.MaxLine
 	}
-	defer src.close()
-	l := newLoader(src, o)
-	if err := l.read(ctx); err != nil {
-		return nil, l.info, err
+	l := &loader{opts: o, format: o.Format}
+	t := &Trace{}
+	var err error
+	l.files = len(paths)
+	for _, path := range paths {
+		if err = l.file(ctx, path); err != nil {
+			break
+		}
 	}
-	w, f := l.build.Finish(workload.Options{Concurrency: o.Concurrency, ArrivalSpeedup: o.ArrivalSpeedup})
-	if f.Code != workload.OK {
-		return nil, l.info, l.buildError(f, nil)
+	if err == nil {
+		t.Workload, err = l.reader.finish()
 	}
-	return w, l.info, nil
+	t.Format, t.Info = l.format, l.info
+	return t, err
+}
+
+// reader makes a workload of the lines of one format.
+type reader interface {
+	line(text []byte) error // the loader's next line that is not blank
+	finish() (*workload.Workload, error)
 }
 
 // loader is one Load.
 type loader struct {
-	src   *source
-	opts  Options
-	info  Info
-	split *trace.Splitter
-	parse trace.Parser
-	build *workload.Builder
-	row   trace.Row
+	src    *source
+	opts   Options
+	format Format
+	info   Info
+	files  int
+	names  []string // of the files so far, for sentences
+	before Info     // of the files before this one
+	split  *trace.Splitter
+	reader reader
+	rows   *mooncake // the reader, where it can make room
 }
 
-func newLoader(src *source, o Options) *loader {
-	if o.MaxLine == 0 {
-		o.MaxLine = trace.MaxLine
+// file reads one file.
+func (l *loader) file(ctx context.Context, path string) error {
+	src, err := open(path, l.opts.Stdin)
+	if err != nil {
+		return err
 	}
-	return &loader{
-		src:   src,
-		opts:  o,
-		split: trace.NewSplitter(o.MaxLine),
-		build: workload.NewBuilder(o.TraceBlockSize),
-	}
+	defer src.close()
+	l.src, l.split, l.before = src, trace.NewSplitter(l.opts.MaxLine), l.info
+	l.names = append(l.names, src.name)
+	return l.read(ctx)
 }
 
-// read feeds the whole source to the builder.
+// choose makes the reader for the trace that begins with text.
+func (l *loader) choose(text []byte) error {
+	if l.format == Auto {
+		l.format = detect(text)
+	}
+	if err := l.rules(); err != nil {
+		return err
+	}
+	switch l.format {
+	case AppliedCompute:
+		l.reader = newApplied(l)
+	case AgenticMooncake:
+		l.reader = &agents{loader: l}
+	case Dynamo:
+		l.reader = &requests{loader: l, build: dynamo.NewBuilder()}
+	default:
+		l.rows = newMooncake(l)
+		l.reader = l.rows
+	}
+	return nil
+}
+
+// read feeds the whole source to the reader.
 func (l *loader) read(ctx context.Context) error {
 	buf := make([]byte, chunk)
 	for end, reserved := false, false; !end; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n, err := l.src.text.Read(buf)
+		n, err := l.fill(buf)
+		var wrong *Error
+		if errors.As(err, &wrong) {
+			return err
+		}
 		l.info.Bytes += int64(n)
-		l.info.Read = l.src.stored.n
+		l.info.Read = l.before.Read + l.src.stored.n
 		if err == io.EOF {
 			end = true
 			l.split.Close()
@@ -132,10 +195,27 @@ func (l *loader) read(ctx context.Context) error {
 			reserved = true
 		}
 		if l.opts.Progress != nil {
-			l.opts.Progress(l.info.Read, l.src.total)
+			l.opts.Progress(l.src.stored.n, l.src.total)
 		}
 	}
 	return nil
+}
+
+// fill reads into buf. The first time it reads until there is a whole line to
+// tell the format by.
+func (l *loader) fill(buf []byte) (n int, err error) {
+	if l.reader != nil {
+		return l.src.text.Read(buf)
+	}
+	for n < len(buf) && err == nil && (n == 0 || bytes.IndexByte(bytes.TrimLeft(buf[:n], " \t\r\n"), '\n') < 0) {
+		var more int
+		more, err = l.src.text.Read(buf[n:])
+		n += more
+	}
+	if wrong := l.choose(buf[:n]); wrong != nil {
+		return 0, wrong
+	}
+	return n, err
 }
 
 // reserve makes room for the rows to come, judging by those so far. Rows far
@@ -143,9 +223,9 @@ func (l *loader) read(ctx context.Context) error {
 // bounded; more rows than guessed only cost copying.
 func (l *loader) reserve() {
 	const most = 1 << 20
-	if l.src.total > l.info.Read && l.info.Rows > 0 {
+	if l.rows != nil && l.src.total > l.info.Read && l.info.Rows > 0 {
 		rest := float64(l.src.total-l.info.Read) / float64(l.info.Read)
-		l.build.Reserve(int(min(float64(l.info.Rows)*rest*1.05+16, most)))
+		l.rows.build.Reserve(int(min(float64(l.info.Rows)*rest*1.05+16, most)))
 	}
 }
 
@@ -153,18 +233,15 @@ func (l *loader) reserve() {
 func (l *loader) lines() error {
 	for {
 		line, ok := l.split.Next()
-		l.info.Lines = l.split.Line()
+		l.info.Lines = l.before.Lines + l.split.Line()
 		if !ok {
 			if f := l.split.Fault(); f.Code != trace.OK {
 				return l.lineError(f, nil)
 			}
 			return nil
 		}
-		if f := l.parse.Line(line, &l.row); f.Code != trace.OK {
-			return l.lineError(f, line)
-		}
-		if f := l.build.Add(&l.row, l.split.Line()); f.Code != workload.OK {
-			return l.buildError(f, &l.row)
+		if err := l.reader.line(line); err != nil {
+			return err
 		}
 		l.info.Rows++
 	}
@@ -179,8 +256,8 @@ func (l *loader) fail(line int64, text string) error {
 func (l *loader) readError(err error) error {
 	e := &Error{File: l.src.name, Err: err}
 	after := ""
-	if l.info.Lines > 0 {
-		after = " after line " + strconv.FormatInt(l.info.Lines, 10)
+	if l.split != nil && l.split.Line() > 0 {
+		after = " after line " + strconv.FormatInt(l.split.Line(), 10)
 	}
 	switch {
 	case l.src.coding == "":

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/dryserve/dryserve/core/workload"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -25,6 +26,12 @@ func and(fields string) string    { return good[:len(good)-1] + "," + fields + "
 
 var plain = Options{TraceBlockSize: 64, ArrivalSpeedup: 1}
 
+// load is Load of one file.
+func load(ctx context.Context, path string, o Options) (*workload.Workload, Info, error) {
+	t, err := Load(ctx, []string{path}, o)
+	return t.Workload, t.Info, err
+}
+
 // write puts data into a file of a directory of the test's own.
 func write(t *testing.T, name string, data []byte) string {
 	t.Helper()
@@ -33,6 +40,15 @@ func write(t *testing.T, name string, data []byte) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func writeAll(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	for path, data := range files {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func gz(t *testing.T, parts ...string) []byte {
@@ -138,7 +154,7 @@ func TestSentences(t *testing.T) {
 		{Options{TraceBlockSize: 64, ArrivalSpeedup: 1e-300}, turn(s+`"timestamp":1`) + turn(s+`"delay":1e10`), `1: the delay of turn 1 of session A is infinite after the speed-up, want a smaller delay or a greater speed-up`},
 	} {
 		path := write(t, "trace.jsonl", []byte(c.text))
-		w, _, err := Load(context.Background(), path, c.o)
+		w, _, err := load(context.Background(), path, c.o)
 		if err == nil || w != nil {
 			t.Errorf("%.200s: no error", c.text)
 		} else if got := strings.TrimPrefix(err.Error(), path+":"); got != c.want {
@@ -178,22 +194,22 @@ func TestFileSentences(t *testing.T) {
 		{"t.zst", damaged(packed, 2), "the zstd data are damaged"},
 	} {
 		path := write(t, c.name, c.data)
-		_, _, err := Load(context.Background(), path, plain)
+		_, _, err := load(context.Background(), path, plain)
 		if err == nil || !strings.HasPrefix(err.Error(), path+": "+c.want) {
 			t.Errorf("%s %.20q\ngot  %v\nwant %s", c.name, c.data, err, c.want)
 		}
 	}
 
 	dir := t.TempDir()
-	if _, _, err := Load(context.Background(), dir, plain); err == nil || err.Error() != dir+": is a directory, want a trace file" {
+	if _, _, err := load(context.Background(), dir, plain); err == nil || err.Error() != dir+": is a directory, want a trace file" {
 		t.Errorf("directory: %v", err)
 	}
 	missing := filepath.Join(dir, "none.jsonl")
-	_, _, err := Load(context.Background(), missing, plain)
+	_, _, err := load(context.Background(), missing, plain)
 	if err == nil || err.Error() != missing+": no such file" || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	_, _, err = Load(context.Background(), write(t, "x", []byte("x"))+"/y", plain)
+	_, _, err = load(context.Background(), write(t, "x", []byte("x"))+"/y", plain)
 	if err == nil || !strings.HasSuffix(err.Error(), "/y: cannot be opened: not a directory") {
 		t.Errorf("file as directory: %v", err)
 	}
@@ -202,7 +218,7 @@ func TestFileSentences(t *testing.T) {
 		if err := os.Chmod(path, 0); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := Load(context.Background(), path, plain)
+		_, _, err := load(context.Background(), path, plain)
 		if err == nil || err.Error() != path+": may not be read: permission denied" {
 			t.Errorf("no permission: %v", err)
 		}
@@ -223,7 +239,7 @@ func TestReadErrors(t *testing.T) {
 	} {
 		o := plain
 		o.Stdin = io.MultiReader(bytes.NewReader(c.data), iotest.ErrReader(broken))
-		_, _, err := Load(context.Background(), Stdin, o)
+		_, _, err := load(context.Background(), Stdin, o)
 		var e *Error
 		if err == nil || err.Error() != c.want || !errors.Is(err, broken) || !errors.As(err, &e) {
 			t.Errorf("%q: got %v, want %s", c.data, err, c.want)
@@ -241,7 +257,7 @@ func TestSources(t *testing.T) {
 	half := strings.Index(text[len(text)/2:], "}") + len(text)/2 - 10
 	show := func(path string, o Options) string {
 		t.Helper()
-		w, info, err := Load(context.Background(), path, o)
+		w, info, err := load(context.Background(), path, o)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -295,7 +311,7 @@ func TestProgress(t *testing.T) {
 		}
 		seen = append(seen, read)
 	}
-	if _, info, err := Load(context.Background(), path, o); err != nil || info.Read != int64(len(data)) {
+	if _, info, err := load(context.Background(), path, o); err != nil || info.Read != int64(len(data)) {
 		t.Errorf("read %d of %d, %v", info.Read, len(data), err)
 	}
 	if len(seen) < len(text)/chunk || seen[len(seen)-1] != int64(len(data)) {
@@ -307,7 +323,7 @@ func TestProgress(t *testing.T) {
 			t.Errorf("total of standard input: %d", total)
 		}
 	}
-	if _, _, err := Load(context.Background(), Stdin, o); err != nil {
+	if _, _, err := load(context.Background(), Stdin, o); err != nil {
 		t.Error(err)
 	}
 }
@@ -318,7 +334,7 @@ func TestCancel(t *testing.T) {
 	o := plain
 	calls := 0
 	o.Progress = func(int64, int64) { calls++; cancel() }
-	if _, _, err := Load(ctx, path, o); !errors.Is(err, context.Canceled) || calls != 1 {
+	if _, _, err := load(ctx, path, o); !errors.Is(err, context.Canceled) || calls != 1 {
 		t.Errorf("%v after %d chunks", err, calls)
 	}
 }
@@ -328,7 +344,7 @@ func TestReserve(t *testing.T) {
 	short := strings.Repeat(`{"timestamp":0,"output_length":0,"hash_ids":[1]}`+"\n", 4000)
 	long := and(`"x":"`+strings.Repeat("y", 5<<20)+`"`) + "\n"
 	for _, text := range []string{short + long, long + short} {
-		w, info, err := Load(context.Background(), write(t, "a.jsonl", []byte(text)), plain)
+		w, info, err := load(context.Background(), write(t, "a.jsonl", []byte(text)), plain)
 		if err != nil || info.Rows != 4001 || len(w.Turns) != 4001 {
 			t.Errorf("%d rows, %v", info.Rows, err)
 		}
@@ -355,7 +371,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := Load(context.Background(), path, plain); err != nil {
+		if _, _, err := load(context.Background(), path, plain); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,0 +1,303 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+)
+
+const (
+	header = `{"schema":"dynamo.agentic_mooncake","version":2,"block_size":64,"hash_id_scope":"local","source":{"format":"f","digest":"d"}}`
+	node   = `{"request_id":"a","play_id":"P","session_id":"S","model":"m","input_length":192,"output_length":5,"hash_ids":[1,2,3],"not_before_ms":100.5,"dependencies":[]}`
+	talk   = `{"num_turns":1,"input_prompt_length":9,"assistant_response_length":[2],"tool_call_output_length":[3],"tool_call_latency":[0.01],"final_assistant_response_length":4}`
+)
+
+// fault shows a fault as "code field start:end key".
+func (f Fault) String() string {
+	return fmt.Sprintf("%d %s %d:%d %d", f.Code, f.Field.Name(), f.Start, f.End, f.Key)
+}
+
+func edit(text, old, now string) string {
+	if !strings.Contains(text, old) {
+		panic(old)
+	}
+	return strings.Replace(text, old, now, 1)
+}
+
+// dropped is the object without a key.
+func dropped(text, key string) string {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		panic(err)
+	}
+	delete(m, key)
+	b, _ := json.Marshal(m)
+	return string(b)
+}
+
+func TestAgenticHeader(t *testing.T) {
+	var p Parser
+	var h AgenticHeader
+	for _, text := range []string{header, edit(header, "{", "{ \"x\" : [1, {}] ,"), edit(header, `"d"`, `"\u0064"`), edit(header, `"f",`, `"f","more":null,`)} {
+		if f := p.AgenticHeader([]byte(text), &h); f.Code != OK || h.BlockSize != 64 || string(h.SourceFormat) != "f" || string(h.SourceDigest) != "d" {
+			t.Errorf("%s: %v %+v", text, f, h)
+		}
+	}
+	for key, field := range map[string]Field{"schema": Schema, "version": Version, "block_size": BlockSize, "hash_id_scope": HashScope, "source": SourceFormat} {
+		if f := p.AgenticHeader([]byte(dropped(header, key)), &h); f.Code != Missing || f.Field != field {
+			t.Errorf("without %s: %v", key, f)
+		}
+	}
+	for _, c := range []struct {
+		text  string
+		code  Code
+		field Field
+	}{
+		{edit(header, "dynamo.agentic_mooncake", "x"), WrongWord, Schema},
+		{edit(header, ":2", ":3"), WrongWord, Version},
+		{edit(header, ":2", ":2.0"), WrongType, Version},
+		{edit(header, ":64", ":null"), WrongType, BlockSize},
+		{edit(header, "local", "global"), WrongWord, HashScope},
+		{edit(header, `{"format":"f","digest":"d"}`, `[]`), WrongType, Source},
+		{edit(header, `"f"`, `7`), WrongType, SourceFormat},
+		{edit(header, `,"digest":"d"`, ``), Missing, SourceDigest},
+		{edit(header, `"d"`, `"d","digest":"d"`), Duplicate, SourceDigest},
+		{edit(header, `"version"`, `"block_size":1,"version"`), Duplicate, BlockSize},
+		{header + "x", Trailing, NoField},
+		{header[:40], CutOff, NoField},
+		{"[]", NotObject, NoField},
+	} {
+		if f := p.AgenticHeader([]byte(c.text), &h); f.Code != c.code || f.Field != c.field {
+			t.Errorf("%s: %v, want %d %s", c.text, f, c.code, c.field.Name())
+		}
+	}
+}
+
+func TestAgenticRow(t *testing.T) {
+	var p Parser
+	var r AgenticRow
+	text := `{"request_id":"a\n","play_id":"P","session_id":"S","model":"m","input_tokens":192,"output_tokens":2,"hash_ids":[1,18446744073709551615],` +
+		`"not_before_ms":1e2,"recorded_api_time_ms":5,"source_play_ordinal":3,"priority":-2,"strict_priority":7,"policy_class":"gold","output_token_ids":[4,5],` +
+		`"timestamp":"ignored","dependencies":[{"request_id":"b","trigger":"dispatch","delay_ms":2.5,"relation":"spawn"},` +
+		` {"relation":"replay_barrier","delay_ms":0,"trigger":"completion","x":1,"request_id":"c"} ]}`
+	if f := p.AgenticRow([]byte(text), &r); f.Code != OK {
+		t.Fatal(f)
+	}
+	want := `{a
+ P S m 3 192 2 [4 5] true [1 18446744073709551615] 100 5 true -2 7 gold [{[98] dispatch spawn 2.5} {[99] completion replay_barrier 0}]}`
+	got := fmt.Sprintf("{%s %s %s %s %d %d %d %d %v %d %v %v %v %d %d %s %v}", r.RequestID, r.PlayID, r.SessionID, r.Model, r.PlayOrdinal, r.InputLength, r.OutputLength,
+		r.OutputIDs, r.HasOutputIDs, r.HashIDs, r.NotBeforeMs, r.APITimeMs, r.HasAPITime, r.Priority, r.StrictPriority, r.PolicyClass, r.Dependencies)
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if f := p.AgenticRow([]byte(dropped(node, "dependencies")), &r); f.Code != OK || len(r.Dependencies) != 0 || r.PlayOrdinal != -1 || r.HasAPITime || r.HasOutputIDs {
+		t.Errorf("%v %+v", f, r)
+	}
+	for _, key := range []string{"recorded_api_time_ms", "source_play_ordinal", "priority", "strict_priority", "policy_class", "output_token_ids"} {
+		if f := p.AgenticRow([]byte(edit(node, "{", `{"`+key+`":null,`)), &r); f.Code != OK {
+			t.Errorf("%s null: %v", key, f)
+		}
+	}
+	for key, field := range map[string]Field{
+		"request_id": RequestID, "play_id": PlayID, "session_id": SessionID, "model": Model, "input_length": InputLength,
+		"output_length": OutputLength, "hash_ids": HashIDs, "not_before_ms": NotBefore,
+	} {
+		if f := p.AgenticRow([]byte(dropped(node, key)), &r); f.Code != Missing || f.Field != field {
+			t.Errorf("without %s: %v", key, f)
+		}
+	}
+	dep := func(text string) string { return edit(node, "[]", "["+text+"]") }
+	for _, c := range []struct {
+		text  string
+		code  Code
+		field Field
+	}{
+		{edit(node, `"m"`, `null`), WrongType, Model},
+		{edit(node, `100.5`, `"1"`), WrongType, NotBefore},
+		{edit(node, `100.5`, `1e999`), OutOfRange, NotBefore},
+		{edit(node, `[]`, `{}`), WrongType, Dependencies},
+		{edit(node, `[]`, `null`), WrongType, Dependencies},
+		{dep("7"), WrongType, Dependencies},
+		{dep(`{"request_id":"b","trigger":"x","delay_ms":0,"relation":"spawn"}`), WrongWord, DependsTrigger},
+		{dep(`{"request_id":"b","trigger":"dispatch","delay_ms":0,"relation":"Spawn"}`), WrongWord, DependsRelation},
+		{dep(`{"trigger":"dispatch","delay_ms":0,"relation":"spawn"}`), Missing, DependsOn},
+		{dep(`{"request_id":"b","delay_ms":0,"relation":"spawn"}`), Missing, DependsTrigger},
+		{dep(`{"request_id":"b","trigger":"dispatch","relation":"spawn"}`), Missing, DependsDelay},
+		{dep(`{"request_id":"b","trigger":"dispatch","delay_ms":0}`), Missing, DependsRelation},
+		{dep(`{"request_id":"b","request_id":"b"}`), Duplicate, DependsOn},
+		{dep(`{"request_id":"b"`), WantCommaOrBrace, NoField},
+		{dep(`{} {}`), Missing, DependsOn},
+		{edit(node, `"m"`, `"m","input_tokens":1`), Duplicate, InputLength},
+	} {
+		if f := p.AgenticRow([]byte(c.text), &r); f.Code != c.code || f.Field != c.field {
+			t.Errorf("%s: %v, want %d %s", c.text, f, c.code, c.field.Name())
+		}
+	}
+}
+
+func TestAppliedRow(t *testing.T) {
+	var p Parser
+	var r AppliedRow
+	if f := p.AppliedRow([]byte(talk), &r); f.Code != OK || fmt.Sprint(r) != "{1 9 [2] [3] [0.01] 4}" {
+		t.Errorf("%v %v", f, r)
+	}
+	empty := `{"num_turns":0,"input_prompt_length":1,"assistant_response_length":[],"tool_call_output_length":[ ],"tool_call_latency":[],"final_assistant_response_length":0,"x":1}`
+	if f := p.AppliedRow([]byte(empty), &r); f.Code != OK || fmt.Sprint(r) != "{0 1 [] [] [] 0}" {
+		t.Errorf("%v %v", f, r)
+	}
+	for key, field := range map[string]Field{
+		"num_turns": NumTurns, "input_prompt_length": PromptLength, "assistant_response_length": Responses,
+		"tool_call_output_length": ToolOutputs, "tool_call_latency": ToolLatencies, "final_assistant_response_length": FinalResponse,
+	} {
+		if f := p.AppliedRow([]byte(dropped(talk, key)), &r); f.Code != Missing || f.Field != field {
+			t.Errorf("without %s: %v", key, f)
+		}
+		if f := p.AppliedRow([]byte(edit(talk, `"`+key+`":`, `"`+key+`":null,"y":`)), &r); f.Code != WrongType || f.Field != field {
+			t.Errorf("%s null: %v", key, f)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		header:                                "schema version block_size hash_id_scope source",
+		" \n{\n \"a\": [1,\n2],\"\\u0062\":1": "a b",
+		`{"a":1,"b":{"c":`:                    "a b",
+		`{"a":1 "b":2}`:                       "a",
+		"[]":                                  "", "": "", "{": "", `{"a"`: "", "{}": "",
+	} {
+		var p Parser
+		var keys []string
+		p.Keys([]byte(text), func(key, value []byte) bool { keys = append(keys, string(key)); return true })
+		if got := strings.Join(keys, " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	var p Parser
+	seen := 0
+	p.Keys([]byte(header), func(key, value []byte) bool { seen++; return seen < 2 })
+	if seen != 2 {
+		t.Errorf("%d keys after a stop", seen)
+	}
+}
+
+// checkFault wants a fault that lies in the line, and nothing accepted that
+// encoding/json would not.
+func checkFault(t *testing.T, line []byte, f Fault) {
+	t.Helper()
+	if f.Start < 0 || f.Start > f.End || f.End > len(line) || f.Key < 0 || f.Key > f.Start {
+		t.Fatalf("%q: fault out of place: %v", line, f)
+	}
+	if f.Code == OK && !json.Valid(line) {
+		t.Fatalf("%q was accepted", line)
+	}
+}
+
+// FuzzFormats feeds lines to the parsers of all formats but Mooncake.
+func FuzzFormats(f *testing.F) {
+	for _, text := range []string{
+		header, node, talk, ended, called, `{"event":` + ended + `}`, edit(node, "[]", `[{"request_id":"b","trigger":"dispatch","delay_ms":2.5,"relation":"spawn"},{}]`), `{"a":{"b":[`, "{}", "",
+	} {
+		f.Add([]byte(text))
+	}
+	var p Parser
+	f.Fuzz(func(t *testing.T, line []byte) {
+		before := bytes.Clone(line)
+		var h AgenticHeader
+		checkFault(t, line, p.AgenticHeader(line, &h))
+		var r AgenticRow
+		if f := p.AgenticRow(line, &r); f.Code == OK && (math.IsNaN(r.NotBeforeMs) || math.IsInf(r.NotBeforeMs, 0) || r.InputLength < 0) {
+			t.Fatalf("%q: %+v", line, r)
+		} else {
+			checkFault(t, line, f)
+		}
+		var a AppliedRow
+		checkFault(t, line, p.AppliedRow(line, &a))
+		var d DynamoRecord
+		checkFault(t, line, p.Dynamo(line, &d))
+		p.Keys(line, func(key, value []byte) bool { return true })
+		if !bytes.Equal(line, before) {
+			t.Fatalf("%q: the line was changed", before)
+		}
+	})
+}
+
+const (
+	ended = `{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":110,"request":{"request_id":"a","output_tokens":2,"request_received_ms":100,` +
+		`"total_time_ms":9.5,"model":"m","replay":{"trace_block_size":4,"input_length":7,"input_sequence_hashes":[5,18446744073709551615]}},"agent_context":{"session_id":"S","parent_session_id":"P"}}`
+	called = `{"schema":"dynamo.request.trace.v1","event_type":"tool_error","event_time_unix_ms":7,"agent_context":{"session_id":"S"},"tool":{"tool_call_id":"t","tool_class":"agent",` +
+		`"started_at_unix_ms":1,"ended_at_unix_ms":null,"claude":{"source_request_id":"a","consumer_request_id":"b","child_session_id":"C","execution_mode":"blocking"}}}`
+)
+
+func TestDynamo(t *testing.T) {
+	var p Parser
+	var r DynamoRecord
+	show := func() string {
+		return fmt.Sprintf("%d %d ctx %v %s<%s req %v %s %s %d %d %v %v bs %d in %d %d deps %v tool %v %s %s %v %s>%s %s %s", r.Event, r.EventTimeMs,
+			r.HasContext, r.Session, r.ParentSession, r.HasRequest, r.RequestID, r.Model, r.OutputTokens, r.ReceivedMs, r.TotalMs, r.HasTotal,
+			r.BlockSize, r.InputLength, r.Hashes, r.Dependencies, r.HasTool, r.ToolCall, r.ToolClass, r.HasClaude, r.Source, r.Consumer, r.Child, r.Mode)
+	}
+	const plain = "1 110 ctx true S<P req true a m 2 100 9.5 true bs 4 in 7 [5 18446744073709551615] deps [] tool false   false >  "
+	const tool = "2 7 ctx true S< req false   -1 -1 0 false bs -1 in -1 [] deps [] tool true t agent true a>b C blocking"
+	for _, c := range []struct{ text, want string }{
+		{ended, plain}, {called, tool}, {edit(called, "tool_error", "tool_end"), tool},
+		{`{"event":` + ended + `}`, plain}, {`{"event_type":"request_payload","x":1, "event" : ` + ended + `}`, plain},
+		{edit(ended, `{"schema"`, `{"tool":null,"x":[{}],"schema"`), plain},
+		{edit(ended, `"S","parent_session_id":"P"`, `"S","parent_session_id":null`), edit(plain, "S<P", "S<")},
+		{edit(ended, `"request_received_ms":100`, `"request_received_ms":null`), edit(plain, " 100 ", " -1 ")},
+		{edit(ended, `,"model":"m"`, ``), edit(plain, "a m", "a ")},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"request_id":"z","relation":"spawn","trigger":"dispatch","delay_ms":"x"}],`),
+			edit(plain, "deps []", "deps [{[122] dispatch spawn 0}]")},
+	} {
+		if f := p.Dynamo([]byte(c.text), &r); f.Code != OK {
+			t.Errorf("%s: %v", c.text, f)
+		} else if got := show(); got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.text, got, c.want)
+		}
+	}
+	for _, text := range []string{
+		"[1]", "7", `"x"`, "null", "true", `{"event_type":"request_payload"}`, `{"event_type":"tool_start","schema":7}`, `{"event":{"event_type":"request_payload","request":5}}`,
+		`{"event":{},"event":{"event_type":"tool_start"}}`,
+	} {
+		if f := p.Dynamo([]byte(text), &r); f.Code != OK || r.Event != Ignored {
+			t.Errorf("%s: %v %+v", text, f, r)
+		}
+	}
+	without := func(text, part string) string { return edit(text, part, "") }
+	for _, c := range []struct {
+		text  string
+		code  Code
+		field Field
+	}{
+		{"", CutOff, NoField}, {"{", CutOff, NoField}, {"x", WantValue, NoField}, {ended + "}", Trailing, NoField}, {"{}", Missing, EventType},
+		{`{"event":[1]}`, WrongType, Wrapper}, {`{"event":null}`, WrongType, Wrapper}, {`{"event":{}}`, Missing, EventType},
+		{edit(ended, "request_end", "other"), WrongWord, EventType}, {`{"event_type":5}`, WrongType, EventType},
+		{without(ended, `"schema":"dynamo.request.trace.v1",`), Missing, RecordSchema}, {edit(ended, "trace.v1", "trace.v2"), WrongWord, RecordSchema},
+		{without(ended, `"event_time_unix_ms":110,`), Missing, EventTime}, {edit(ended, ":110", ":1.5"), WrongType, EventTime}, {edit(ended, ":110", ":-1"), WrongType, EventTime},
+		{without(ended, `"request_id":"a",`), Missing, RequestName}, {edit(ended, `"a"`, `1`), WrongType, RequestName},
+		{edit(ended, `"request":{`, `"request":7,"x":{`), WrongType, Request},
+		{edit(ended, `"replay":{`, `"x":{`), Missing, Replay}, {edit(ended, `"replay":{`, `"replay":null,"x":{`), WrongType, Replay},
+		{without(ended, `"trace_block_size":4,`), Missing, ReplayBlockSize}, {without(ended, `"input_length":7,`), Missing, ReplayInput},
+		{without(ended, `,"input_sequence_hashes":[5,18446744073709551615]`), Missing, ReplayHashes},
+		{edit(ended, "[5,", "[5.0,"), WrongType, ReplayHashes}, {edit(ended, ":9.5", `:"9"`), WrongType, TotalTime},
+		{edit(ended, `"model":"m"`, `"model":5`), WrongType, RequestModel}, {edit(ended, `_tokens":2`, `_tokens":-2`), WrongType, OutputTokens},
+		{edit(ended, `"session_id":"S"`, `"x":1`), Missing, ContextSession},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":null,`), WrongType, ReplayDeps},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"request_id":"z","relation":"spawn"}],`), Missing, ReplayDepTrigger},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"request_id":"z","trigger":"dispatch"}],`), Missing, ReplayDepRelation},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"trigger":"dispatch","relation":"spawn"}],`), Missing, ReplayDepRequest},
+		{edit(ended, `"replay":{`, `"replay":{"dependencies":[{"trigger":"now"}],`), WrongWord, ReplayDepTrigger},
+		{edit(ended, `{"schema"`, `{"tool":{},"schema"`), Missing, ToolCall},
+		{without(called, `"tool_class":"agent",`), Missing, ToolClass}, {edit(called, `"started_at_unix_ms":1`, `"started_at_unix_ms":"x"`), WrongType, ToolStarted},
+		{without(called, `"source_request_id":"a",`), Missing, ToolSource}, {without(called, `,"execution_mode":"blocking"`), Missing, ToolMode},
+		{edit(called, `"C"`, `5`), WrongType, ToolChild},
+		{edit(ended, `{"schema"`, `{"schema":"dynamo.request.trace.v1","schema"`), Duplicate, RecordSchema},
+	} {
+		if f := p.Dynamo([]byte(c.text), &r); f.Code != c.code || f.Field != c.field {
+			t.Errorf("%s: %v, want %d %s", c.text, f, c.code, c.field.Name())
+		}
+	}
+}

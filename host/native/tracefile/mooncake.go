@@ -1,0 +1,82 @@
+package tracefile
+
+import (
+	"strconv"
+
+	"github.com/dryserve/dryserve/core/trace"
+	"github.com/dryserve/dryserve/core/workload"
+)
+
+// mooncake reads Mooncake rows, whole prompts or increments.
+type mooncake struct {
+	*loader
+	parse trace.Parser
+	build *workload.Builder
+	row   trace.Row
+}
+
+func newMooncake(l *loader) *mooncake {
+	return &mooncake{loader: l, build: workload.NewBuilder(l.opts.TraceBlockSize)}
+}
+
+func (m *mooncake) line(text []byte) error {
+	if f := m.parse.Line(text, &m.row); f.Code != trace.OK {
+		return m.lineError(f, text)
+	}
+	if f := m.build.Add(&m.row, m.split.Line()); f.Code != workload.OK {
+		return m.fail(f.Line, m.rowText(f))
+	}
+	return nil
+}
+
+func (m *mooncake) finish() (*workload.Workload, error) {
+	w, f := m.build.Finish(workload.Options{
+		Concurrency: m.opts.Concurrency, ArrivalSpeedup: m.opts.ArrivalSpeedup, Delta: m.format == MooncakeDelta,
+	})
+	if f.Code != workload.OK {
+		return nil, m.buildError(f, m.build.AppendSessionID)
+	}
+	return w, nil
+}
+
+// rowText words what is wrong with the row.
+func (m *mooncake) rowText(f workload.Fault) string {
+	n := strconv.FormatInt(f.Found, 10)
+	limit := strconv.FormatInt(f.Limit, 10)
+	switch f.Code {
+	case workload.InputOverCapacity:
+		return m.overCapacity(f)
+	case workload.InputZero:
+		if m.row.InputLength < 0 {
+			return `field "hash_ids": found [] and no "input_length", want a prompt of at least one token`
+		}
+		return `field "input_length": found 0, want a positive integer`
+	case workload.InputTooLong:
+		if m.row.InputLength < 0 {
+			return `field "hash_ids": found ` + strconv.Itoa(len(m.row.HashIDs)) + " ids of " + strconv.Itoa(m.opts.TraceBlockSize) +
+				` tokens each and no "input_length", want a prompt of at most ` + limit + " tokens"
+		}
+		return `field "input_length": found ` + n + ", want at most " + limit
+	case workload.OutputTooLong:
+		return `field "output_length": found ` + n + ", want at most " + limit
+	case workload.OutputIDsMismatch:
+		return `field "output_token_ids": found ` + n + " ids, want as many as output_length says, " + limit
+	}
+	return m.buildText(f, m.build.AppendSessionID)
+}
+
+// overCapacity words a prompt that is longer than its hash ids.
+func (m *mooncake) overCapacity(f workload.Fault) string {
+	ids := int64(len(m.row.HashIDs))
+	text := `field "input_length": found ` + strconv.FormatInt(f.Found, 10) + ", want at most " +
+		strconv.FormatInt(f.Limit, 10) + ", which the row's " + strconv.FormatInt(ids, 10) + " hash_ids cover with a trace block size of " +
+		strconv.Itoa(m.opts.TraceBlockSize)
+	if ids > 0 {
+		size := f.Found / ids
+		if size*ids < f.Found {
+			size++
+		}
+		text += "; this row was written with at least " + strconv.FormatInt(size, 10)
+	}
+	return text
+}
