@@ -131,6 +131,7 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 			sglang(e)
 			e.BlockSize, e.SGLang.Policy = 1, config.LPM
 		}},
+		{name: "ranks, prompts at intervals", blocks: 60, gapMs: 130, workers: 2, preempts: true, engine: func(e *config.Engine) { e.DPSize, e.PrefillScheduleInterval = 2, 3 }},
 		{name: "sessions of increments", blocks: 300, gapMs: 60, workers: 2, build: talking},
 		{name: "agents", blocks: 120, gapMs: 90, workers: 2, build: waiting},
 	} {

@@ -162,20 +162,29 @@ func (p *plain) Begin(nowMs float64) float64 {
 		return nowMs
 	}
 	p.nowMs = nowMs
-	return p.complete(endMs)
+	p.passes++
+	return endMs
 }
 
-func (p *plain) Resume() float64              { return p.complete(p.g.EndMs()) }
+func (p *plain) Resume() float64              { return p.g.EndMs() }
 func (p *plain) Ask() (timing.Query, bool)    { return p.g.Ask() }
 func (p *plain) ShareAnswers(c *timing.Cache) { p.g.ShareAnswers(c) }
 
-// complete ends the group's pass ahead of its time, once that is known.
-func (p *plain) complete(endMs float64) float64 {
-	if endMs == timing.Unknown {
-		return endMs
+// complete ends the pass of a worker when its time has come. That of a fast
+// engine is over when it has begun.
+func complete(w worker, endMs float64) {
+	if p, ok := w.(*plain); ok {
+		p.complete(endMs)
 	}
-	p.passes++
-	p.g.Complete(endMs)
+}
+
+// complete ends the pass in the group too. That waits until its time has come,
+// because what arrives in between keeps the group from being drained, which the
+// interval between prompts depends on (engine notes §3).
+func (p *plain) complete(endMs float64) {
+	if !p.g.Complete(endMs) {
+		return
+	}
 	for rank := range p.notes {
 		out := p.g.Out(rank)
 		p.stuck = p.stuck || out.Stuck
@@ -185,7 +194,6 @@ func (p *plain) complete(endMs float64) float64 {
 	if p.effect || endMs > p.nowMs {
 		p.retries = 0
 	}
-	return endMs
 }
 
 // take notes what one rank said of a pass.

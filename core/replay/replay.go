@@ -91,6 +91,7 @@ type Sim struct {
 	capMs   float64 // no timestamp after it is entered
 	busy    heap    // passes under way
 	flying  []bool  // by worker: a pass is under way
+	parked  parked
 	due     []int32 // idle workers to drive at nowMs
 	isDue   []bool
 	driven  int // of due: those driven already, while driving
@@ -152,6 +153,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		x := ranks.New(cfg.Engine, w, cfg.TraceBlockSize)
 		s.caches, s.workers, fast = append(s.caches, x), append(s.workers, x), append(fast, x)
 	}
+	s.parked.init(cfg)
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
 	if cfg.Engine.Timing.Kind == config.External {
@@ -251,8 +253,12 @@ func (s *Sim) settle() int {
 	before := s.begun
 	for {
 		if !s.driving {
-			s.receive()
-			if len(s.due) == 0 || s.arrivals.owed > 0 {
+			received := s.receive()
+			if s.arrivals.owed > 0 {
+				return 1 + int(s.begun-before)
+			}
+			s.unpark(received)
+			if len(s.due) == 0 {
 				return 1 + int(s.begun-before)
 			}
 			slices.Sort(s.due)
@@ -271,13 +277,16 @@ func (s *Sim) settle() int {
 }
 
 // receive completes the passes that end now, then lets arrive what is due; what
-// waits for requests of a graph that have ended is decided in between.
-func (s *Sim) receive() {
+// waits for requests of a graph that have ended is decided in between. It reports
+// whether anything ended or arrived.
+func (s *Sim) receive() (any bool) {
 	for len(s.busy) > 0 && s.busy[0].atMs == s.books.nowMs {
 		w := s.busy.pop().id
 		s.flying[w] = false
-		s.complete(w)
+		complete(s.workers[w], s.books.nowMs)
+		s.show(w)
 		s.wake(w)
+		any = true
 	}
 	if a := s.arrivals.agents; a != nil {
 		a.flush(s.books.nowMs)
@@ -285,8 +294,9 @@ func (s *Sim) receive() {
 	for {
 		turn, atMs, ok := s.arrivals.pop(s.books.nowMs)
 		if !ok {
-			return
+			return any
 		}
+		any = true
 		s.books.arrive(turn, atMs)
 		w := int32(s.rr)
 		if s.rr++; s.rr == len(s.workers) {
@@ -326,21 +336,27 @@ func (s *Sim) drive(id int32) bool {
 		if endMs > s.books.nowMs {
 			s.busy.push(event{atMs: endMs, id: id})
 			s.flying[id] = true
+			s.affect()
 			return true
 		}
-		if !w.Effect() {
+		complete(w, endMs)
+		if w.Effect() {
+			s.affect()
+		} else {
 			v := w.Idle()
 			switch {
 			case v == stretch.Again:
 				continue
 			case v == stretch.Parked:
+				s.park(id)
 				return true
 			case s.cfg.Parity:
+				s.park(id)
 				return s.giveUp(w, v)
 			}
 			w.FailHead()
 		}
-		s.complete(id)
+		s.show(id)
 	}
 	return true
 }
@@ -357,8 +373,8 @@ func (s *Sim) giveUp(w worker, v stretch.Verdict) bool {
 	return false
 }
 
-// complete shows what a pass that ends now has done.
-func (s *Sim) complete(id int32) {
+// show books what a completed pass has done.
+func (s *Sim) show(id int32) {
 	w := s.workers[id]
 	s.books.committed += int64(w.CommittedPrefill())
 	ended := w.Ended()

@@ -40,12 +40,16 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if family == "trtllm" || mix && r.Chance(0.5) {
 		e["backend"] = "trtllm"
 	}
-	if family == "dp" || mix && r.Chance(0.5) {
+	ranks := family == "dp" || mix && r.Chance(0.5)
+	if ranks {
 		object(c.Kwargs, "extra_engine_args")["dp_size"] = r.Between(2, 4)
 	}
-	// A stream of its own: the cases of the older families stay what they were.
+	// Streams of their own: the cases of the older families stay what they were.
 	if r := NewRand(seed ^ 0x5619A46); family == "sglang" || mix && r.Chance(0.4) {
 		sglang(r, e, c)
+	}
+	if r := NewRand(seed ^ 0x1E7A11); ranks {
+		interval(r, c)
 	}
 	if family == "npz" {
 		c.profiled(r)
@@ -151,4 +155,29 @@ func choir(r *Rand, e map[string]any, c *ReplayCase) {
 		row.OutputLength = ptr(int64(r.Between(0, 3*size+1)))
 		c.Rows[i] = row
 	}
+}
+
+// interval lets ranks admit prompts in some passes only. Only vLLM takes more
+// than 1.
+func interval(r *Rand, c *ReplayCase) {
+	e := c.Engine()
+	if !r.Chance(0.6) || e["backend"] != "vllm" && !r.Chance(0.05) {
+		return
+	}
+	e["prefill_schedule_interval"] = r.Between(1, 6)
+	if r.Chance(0.1) {
+		block(r, c)
+	}
+}
+
+// block makes it likely that a rank's first request needs more tokens in one
+// pass than there are and never begins, while other ranks and workers go on.
+// The run ends before everything stands still, or in a dead end.
+func block(r *Rand, c *ReplayCase) {
+	e := c.Engine()
+	e["enable_chunked_prefill"] = false
+	e["max_num_batched_tokens"] = r.Between(4, 40)
+	e["prefill_schedule_interval"] = r.Between(3, 11)
+	c.Kwargs["num_workers"] = r.Between(1, 4)
+	c.Kwargs["max_sim_time_ms"] = r.Between(20, 200)
 }

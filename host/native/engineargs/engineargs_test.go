@@ -170,10 +170,10 @@ func TestNotBuilt(t *testing.T) {
 	}
 }
 
-func TestIntervalBetweenRanksNotBuilt(t *testing.T) {
-	_, err := Parse("x", []byte(`{"dp_size": 2, "engine": {"prefill_schedule_interval": 2}}`))
-	if err == nil || !strings.Contains(err.Error(), "engine.prefill_schedule_interval is the number 2, but an interval between prompts") {
-		t.Errorf("got %v", err)
+func TestIntervalBetweenRanks(t *testing.T) {
+	args, err := Parse("x", []byte(`{"dp_size": 2, "engine": {"prefill_schedule_interval": 4}}`))
+	if err != nil || args.Engine.DPSize != 2 || args.Engine.PrefillScheduleInterval != 4 {
+		t.Errorf("%+v, %v", args.Engine, err)
 	}
 }
 
