@@ -125,6 +125,14 @@ var badInputs = []badInput{
 	{"empty model name", one, "--model-name=", 1, "--model-name is empty; a name is accepted"},
 	{"empty report path", one, "--report-json=", 1, "--report-json is empty; a path is accepted"},
 
+	{"too many drafts", one, "--aic-nextn 6", 1, "--aic-nextn is 6; a whole number from 1 to 5 is accepted"},
+	{"no drafts", one, "--aic-nextn 0", 1, "--aic-nextn is 0; a whole number from 1 to 5 is accepted"},
+	{"word for drafts", one, "--aic-nextn two", 2, `--aic-nextn is "two"; a whole number is accepted`},
+	{"chances above 1", one, "--aic-nextn 2 --aic-nextn-accept-rates 0.5,1.5", 1, `--aic-nextn-accept-rates is "0.5,1.5"; a list of chances from 0 to 1 separated by commas, such as "0.85,0.3", is accepted`},
+	{"no chances", one, "--aic-nextn 2 --aic-nextn-accept-rates=", 1, `--aic-nextn-accept-rates is empty; a list of chances from 0 to 1 separated by commas, such as "0.85,0.3", is accepted`},
+	{"chances without drafts", one, "--aic-nextn-accept-rates 0.5", 1, "--aic-nextn-accept-rates is given without --aic-nextn; both or neither are accepted"},
+	{"drafts and a decode speed-up", one, `--aic-nextn 2 --extra-engine-args {"engine":{"decode_speedup_ratio":2}}`, 1, "--aic-nextn is given with engine arguments that have a decode_speedup_ratio other than 1; either is accepted alone"},
+
 	{"engine file missing", one, "--extra-engine-args none.json", 1, "--extra-engine-args: cannot open none.json: no such file or directory; JSON or the path of a JSON file is accepted"},
 	{"engine file cut off", one, "--extra-engine-args cut.json", 1, "cut.json:2:17: not JSON: unexpected end of JSON input"},
 	{"engine field misspelt", one, `--extra-engine-args {"engine":{"num_gpu_block":5}}`, 1, `--extra-engine-args:1:12: unknown field "engine.num_gpu_block"; did you mean num_gpu_blocks?`},

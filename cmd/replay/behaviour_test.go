@@ -314,6 +314,38 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
+// Peers' notes §2.2, T1: the flags of speculation say what the engine arguments
+// say, and those go before them.
+func TestSpeculationFlags(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", row(`"timestamp":0,"input_length":700,"output_length":90,"hash_ids":[1,2]`)+row(`"timestamp":5,"input_length":100,"output_length":50,"hash_ids":[1]`))
+	run := func(args ...string) string {
+		t.Helper()
+		return masked(ok(t, invoke(t, dir, append([]string{"t.jsonl"}, args...)...)))
+	}
+	engine := func(fields string) []string { return []string{"--extra-engine-args", `{"engine":{` + fields + `}}`} }
+	none := run()
+	for _, c := range []struct{ args, flags []string }{
+		{engine(`"aic_nextn":2`), []string{"--aic-nextn", "2"}},
+		{engine(`"aic_nextn":2,"aic_nextn_accept_rates":"0.9,0.8"`), []string{"--aic-nextn", "2", "--aic-nextn-accept-rates", "0.9, 0.8, 0.7"}},
+		{engine(`"aic_nextn":3,"aic_mtp_seed":7`), append(engine(`"aic_mtp_seed":7`), "--aic-nextn", "3")},
+	} {
+		want := run(c.args...)
+		if got := run(c.flags...); got != want {
+			t.Errorf("%v\ngot  %s\nwant %s", c.flags, got, want)
+		}
+		if want == none {
+			t.Errorf("%v changes nothing", c.args)
+		}
+	}
+	fields := engine(`"aic_nextn":2`)
+	got := invoke(t, dir, append(fields, "t.jsonl", "--aic-nextn", "4", "--aic-nextn-accept-rates", "0.1")...)
+	const warning = "replay: warning: --aic-nextn and --aic-nextn-accept-rates have no effect: the engine arguments have aic_nextn\n"
+	if got.status != 0 || got.stderr != warning || masked(got.stdout) != run(fields...) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // referenceFlags are the flags of the reference's command line and the
 // parameters of its functions (replay notes §1.1 and §2).
 var referenceFlags = strings.Fields(`

@@ -19,6 +19,9 @@ func (o *options) configure() (config.Replay, engineargs.Args, error) {
 	if err != nil {
 		return config.Replay{}, args, err
 	}
+	if err := o.speculate(&args); err != nil {
+		return config.Replay{}, args, err
+	}
 	r, err := o.run(args.Engine)
 	return r, args, err
 }

@@ -33,6 +33,8 @@ type options struct {
 	engineArgs string
 	numWorkers int
 	modelName  string
+	nextN      int
+	nextNRates string
 	routerMode string
 	replayMode string
 
@@ -60,6 +62,8 @@ type options struct {
 
 	help    bool
 	version bool
+
+	warnings []string // that reading the flags gave
 
 	given func(name string) bool // whether the flag stood on the command line
 }
@@ -97,6 +101,8 @@ func flagGroups(o *options) []group {
 	fleet := newFlagSet()
 	fleet.StringVar(&o.engineArgs, "extra-engine-args", "", "the simulated engine as `json` text or the path of a JSON file: {\"engine\": {...}, ...}, or the older flat form")
 	whole(fleet, &o.numWorkers, "num-workers", 1, "simulated workers, `n` copies of the engine")
+	whole(fleet, &o.nextN, "aic-nextn", 0, "speculative decoding: draft `n` tokens per step, from 1 to 5; engine arguments go before it (default: none)")
+	fleet.StringVar(&o.nextNRates, "aic-nextn-accept-rates", "", "chances that the drafts are accepted, each after the one before it: a `list` separated by commas (default: 0.85,0.3)")
 	choice(fleet, &o.routerMode, "router-mode", "round_robin", []string{"round_robin"}, "how requests are spread over workers: round_robin")
 	choice(fleet, &o.replayMode, "replay-mode", "offline", []string{"offline"}, "offline simulates on a virtual clock")
 	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model; a label without effect on the results")

@@ -28,7 +28,6 @@ var laterFlags = []laterFlag{
 		"aic-attention-dp-size", "aic-gemm-dtype", "aic-moe-dtype", "aic-fmha-dtype", "aic-kv-cache-dtype", "aic-comm-dtype",
 		"aic-perf-config", "ais-perf-config", "performance-model-metadata",
 	}},
-	{feature: "speculative decoding (MTP)", names: []string{"aic-nextn", "aic-nextn-accept-rates"}},
 	{feature: "scaling by a planner", names: []string{"planner-config", "benchmark-granularity=8", "scaling-policy", "capture-planner-details=true"}},
 	{feature: "traces in the format weka", names: []string{"weka-nested-timestamp-basis"}},
 	{feature: "telemetry", names: []string{

@@ -17,6 +17,9 @@ const maxNamed = 5
 
 // warn tells of what the results do not show: one line per matter.
 func warn(o *options, load *workload.Workload, unservable []int32, rejected int64, stderr io.Writer) {
+	for _, w := range o.warnings {
+		say(stderr, "warning: %s", w)
+	}
 	o.sayFormat(stderr)
 	if o.given("replay-concurrency") && o.given("arrival-speedup-ratio") {
 		say(stderr, "warning: --arrival-speedup-ratio has no effect with --replay-concurrency")

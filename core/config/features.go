@@ -12,6 +12,15 @@ type MTP struct {
 	Seed        uint64             // of rank 0 of worker 0
 }
 
+// Rates are the chances of the drafts, each after the one before it.
+func (m MTP) Rates() []float64 { return m.AcceptRates[:m.Drafts] }
+
+// RankSeed is the seed of a rank's bursts: every rank of every worker has its
+// own (engine notes §3). It wraps.
+func (e Engine) RankSeed(worker uint64, rank int) uint64 {
+	return e.MTP.Seed + worker*uint64(e.DPSize) + uint64(rank)
+}
+
 // DefaultMTPSeed is the seed of speculation when none is configured.
 const DefaultMTPSeed = 42
 

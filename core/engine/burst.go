@@ -1,28 +1,10 @@
 package engine
 
-import (
-	"github.com/dryserve/dryserve/core/config"
-	"github.com/dryserve/dryserve/core/rng"
-)
-
-// speculation is what a rank draws its bursts from (engine notes §3, §9).
-type speculation struct {
-	draws  rng.Stream
-	drafts []rng.Chance
-}
-
-// newSpeculation seeds the stream of a rank.
-func newSpeculation(cfg config.Engine, workerID uint64, dpRank int) speculation {
-	s := speculation{draws: rng.New(cfg.MTP.Seed + workerID*uint64(cfg.DPSize) + uint64(dpRank))}
-	for _, p := range cfg.MTP.AcceptRates[:cfg.MTP.Drafts] {
-		s.drafts = append(s.drafts, rng.NewChance(p))
-	}
-	return s
-}
+import "github.com/dryserve/dryserve/core/config"
 
 // burst is the largest number of tokens the request may get in this pass.
 func (e *Engine) burst(r *request) int {
-	most := 1 + e.cfg.MTP.Drafts
+	most := e.bursts.Most()
 	if e.cfg.Role == config.Prefill {
 		most = 1
 	}
@@ -60,7 +42,7 @@ func (e *Engine) emitBurst(h Handle) {
 	r := &e.requests.slab[h]
 	accepted := 1
 	if e.cfg.Role != config.Prefill {
-		accepted = e.speculation.draws.Accept(e.speculation.drafts)
+		accepted = e.bursts.Next()
 	}
 	if r.prompt == 0 {
 		p.acceptance.Forwards++

@@ -40,6 +40,7 @@ package engine
 import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/kv"
+	"github.com/dryserve/dryserve/core/rng"
 	"github.com/dryserve/dryserve/core/seq"
 	"github.com/dryserve/dryserve/core/timing"
 )
@@ -59,7 +60,7 @@ type Engine struct {
 	destinations  destinations
 	host          host
 	order         uint64 // of the command that brought the last request
-	speculation   speculation
+	bursts        rng.Bursts
 	waveStep      int  // of the next pass
 	capacityBound bool // the last pass free to admit all left somebody waiting
 
@@ -88,8 +89,8 @@ func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
 		requests: newRequests(),
 		events:   events{emit: emit, tokenIDs: keep},
 
-		host:        newHost(cfg),
-		speculation: newSpeculation(cfg, workerID, dpRank),
+		host:   newHost(cfg),
+		bursts: rng.NewBursts(cfg.RankSeed(workerID, dpRank), cfg.MTP.Rates()),
 	}
 }
 

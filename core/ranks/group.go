@@ -19,12 +19,12 @@ type Group struct {
 	effect    bool
 }
 
-// New returns an idle worker of e.DPSize ranks. e is checked and one that
-// stretch.Serves.
-func New(e config.Engine, w *workload.Workload, traceBlockSize int) *Group {
-	g := &Group{ranks: make([]*stretch.Worker, e.DPSize)}
+// New returns worker id (from 0) of a run, idle. cfg is checked and its engine one
+// that stretch.Serves.
+func New(cfg config.Replay, id int, w *workload.Workload) *Group {
+	g := &Group{ranks: make([]*stretch.Worker, cfg.Engine.DPSize)}
 	for i := range g.ranks {
-		g.ranks[i] = stretch.New(e, w, traceBlockSize, &g.log, i)
+		g.ranks[i] = stretch.New(cfg, w, &g.log, id, i)
 	}
 	return g
 }

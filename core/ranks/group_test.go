@@ -28,6 +28,13 @@ func turns(list ...[2]int32) *workload.Workload {
 	return w
 }
 
+// run is a run of one engine.
+func run(e config.Engine, traceBlockSize int) config.Replay {
+	c := config.DefaultReplay(e.Backend)
+	c.Engine, c.TraceBlockSize = e, traceBlockSize
+	return c
+}
+
 // small is a worker with blocks of 4 tokens and fixed times of 10 ms per
 // prefill and 2 ms per decode.
 func small(ranks int) config.Engine {
@@ -49,7 +56,7 @@ func begin(t *testing.T, g *Group, nowMs, want float64) float64 {
 // TestBarrier: the slowest rank ends the pass of all, and a token is seen then
 // whichever rank gave it, also on a rank that rested for a while.
 func TestBarrier(t *testing.T) {
-	g := New(small(3), turns([2]int32{8, 4}, [2]int32{8, 1}, [2]int32{4, 2}), 4)
+	g := New(run(small(3), 4), 0, turns([2]int32{8, 4}, [2]int32{8, 1}, [2]int32{4, 2}))
 	if g.Ready() || g.InFlight() != 0 {
 		t.Fatal("an idle group has work")
 	}
@@ -89,7 +96,7 @@ func TestBarrier(t *testing.T) {
 func TestRanksFailTogether(t *testing.T) {
 	e := small(2)
 	e.MaxNumBatchedTokens, e.EnableChunkedPrefill = 8, false
-	g := New(e, turns([2]int32{20, 1}, [2]int32{4, 2}, [2]int32{4, 1}, [2]int32{20, 1}), 4)
+	g := New(run(e, 4), 0, turns([2]int32{20, 1}, [2]int32{4, 2}, [2]int32{4, 1}, [2]int32{20, 1}))
 	for turn := range int32(4) {
 		g.Push(turn)
 	}
@@ -138,7 +145,7 @@ func TestGlideEqualsPasses(t *testing.T) {
 		for i := range list {
 			list[i] = [2]int32{int32(1 + r.Intn(30)), int32(r.Intn(300))}
 		}
-		step, glide := New(e, turns(list...), 4), New(e, turns(list...), 4)
+		step, glide := New(run(e, 4), 0, turns(list...)), New(run(e, 4), 0, turns(list...))
 		now, pushed := 0.0, int32(0)
 		for int(pushed) < len(list) || step.Ready() {
 			for n := r.Intn(4); n > 0 && int(pushed) < len(list); n-- {
@@ -220,7 +227,7 @@ func BenchmarkGlide(b *testing.B) {
 			for i := range list {
 				list[i] = [2]int32{int32(20 + i), math.MaxInt32}
 			}
-			g := New(e, turns(list...), 64)
+			g := New(run(e, 64), 0, turns(list...))
 			for i := range list {
 				g.Push(int32(i))
 			}

@@ -97,6 +97,8 @@ func sglang(e *config.Engine) { e.Backend = config.SGLang }
 
 func ranks(n int) func(*config.Engine) { return func(e *config.Engine) { e.DPSize = n } }
 
+func drafts(e *config.Engine) { e.MTP = config.MTP{Drafts: 3, AcceptRates: [5]float64{0.8, 0.6, 0.4}} }
+
 func TestWarmStepsDoNotAllocate(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -132,6 +134,12 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 			e.BlockSize, e.SGLang.Policy = 1, config.LPM
 		}},
 		{name: "ranks, prompts at intervals", blocks: 60, gapMs: 130, workers: 2, preempts: true, engine: func(e *config.Engine) { e.DPSize, e.PrefillScheduleInterval = 2, 3 }},
+		{name: "bursts", blocks: 400, gapMs: 90, workers: 2, engine: drafts},
+		{name: "bursts, preempting", blocks: 60, gapMs: 110, workers: 1, preempts: true, engine: drafts},
+		{name: "bursts, event by event", blocks: 60, gapMs: 110, workers: 1, preempts: true, engine: drafts, options: replay.Options{Eventful: true}},
+		{name: "bursts, plain", blocks: 60, gapMs: 250, workers: 1, preempts: true, engine: drafts, options: replay.Options{Plain: true}},
+		{name: "bursts, trtllm", blocks: 120, gapMs: 110, workers: 1, engine: func(e *config.Engine) { drafts(e); e.Backend = config.TRTLLM }},
+		{name: "bursts, sglang", blocks: 400, gapMs: 90, workers: 1, engine: func(e *config.Engine) { drafts(e); sglang(e) }},
 		{name: "sessions of increments", blocks: 300, gapMs: 60, workers: 2, build: talking},
 		{name: "agents", blocks: 120, gapMs: 90, workers: 2, build: waiting},
 	} {

@@ -130,15 +130,16 @@ func (s *Sim) Absorb(b *Batch) {
 // tokenTimes are the times of an ended request's tokens.
 func (s *Sim) tokenTimes(e *ending, spans []stretch.Span) []float64 {
 	log := &s.ledger.logs[e.worker]
-	if len(spans) == 1 {
+	if len(spans) == 1 && spans[0].Each == 1 {
 		return log.ends[spans[0].From-log.base : spans[0].To-log.base+1]
 	}
 	k := &s.books
-	k.times = k.times[:0]
+	k.need(e.result.Emitted)
+	n := 0
 	for _, p := range spans {
-		k.times = append(k.times, log.ends[p.From-log.base:p.To-log.base+1]...)
+		n += stretch.Repeat(k.times[n:], log.ends[p.From-log.base:p.To-log.base+1], p.Each)
 	}
-	return k.times
+	return k.times[:n]
 }
 
 // trim drops the passes before keep once they are most of the log.

@@ -82,6 +82,13 @@ func (b *books) arrival(turn int32) float64 {
 	return b.load.Sessions[b.load.Turns[turn].Session].StartMs
 }
 
+// need makes room for the times of n tokens.
+func (b *books) need(n int32) {
+	if int(n) > len(b.times) {
+		b.times = make([]float64, 2*n)
+	}
+}
+
 // account books a request that ended at nowMs on a worker: the times of its
 // tokens, its admissions after the first.
 func (b *books) account(worker int32, r stretch.Result, times []float64, again []Admission, nowMs float64) {

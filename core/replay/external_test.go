@@ -91,8 +91,14 @@ func asking(r *rand.Rand) (config.Replay, []trace.Row) {
 	if r.Intn(3) == 0 {
 		e.SpeedupRatio = []float64{2, 0.3, 7, 0}[r.Intn(4)]
 	}
-	if r.Intn(4) == 0 {
+	switch r.Intn(4) {
+	case 0:
 		e.DecodeSpeedupRatio = 3
+	case 1:
+		e.MTP = config.MTP{Drafts: 2, AcceptRates: [config.MaxDrafts]float64{0.8, 0.5}}
+	}
+	if e.Backend == config.VLLM {
+		e.PrefillScheduleInterval = 1 + r.Intn(3)
 	}
 	cfg.CaptureRequests, cfg.NumWorkers = true, 1+r.Intn(3)
 	rows := make([]trace.Row, 1+r.Intn(12))

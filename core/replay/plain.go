@@ -25,6 +25,7 @@ type plain struct {
 	rank       int      // of the next turn
 	tokens     []uint32 // scratch: a prompt
 	ids        []uint64 // scratch: its hash ids
+	fruitless  []int    // by rank: passes that preempted since the last output
 	notes      [][]note // by rank, then by handle
 	ended      []int32  // handle*ranks + rank
 	inFlight   int
@@ -50,7 +51,8 @@ func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int) *plai
 	g := group.New(e, uint64(id))
 	return &plain{
 		g: g, load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang,
-		speculates: e.MTP.Drafts > 0 && e.Backend != config.SGLang && !cfg.Parity, notes: make([][]note, g.Ranks()),
+		speculates: e.MTP.Drafts > 0 && e.Backend != config.SGLang && !cfg.Parity,
+		fruitless:  make([]int, g.Ranks()), notes: make([][]note, g.Ranks()),
 	}
 }
 
@@ -93,12 +95,18 @@ func (p *plain) prompt(t *workload.Turn) []uint32 {
 		return p.tokens
 	}
 	p.ids = p.load.Prompts.AppendIDs(p.ids[:0], t.Leaf, (n+p.traceSize-1)/p.traceSize)
-	p.tokens = p.tokens[:0]
+	if cap(p.tokens) < n {
+		p.tokens = make([]uint32, n+n/2)
+	}
+	p.tokens = p.tokens[:n]
+	rest := p.tokens
 	for _, id := range p.ids {
 		token := p.numbers.of(id)
-		for k := min(p.traceSize, n-len(p.tokens)); k > 0; k-- {
-			p.tokens = append(p.tokens, token)
+		block := rest[:min(p.traceSize, len(rest))]
+		for i := range block {
+			block[i] = token
 		}
+		rest = rest[len(block):]
 	}
 	return p.tokens
 }
@@ -225,10 +233,24 @@ func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
 			p.ended = append(p.ended, int32(o.Req)*int32(len(p.notes))+int32(rank))
 		}
 	}
-	// If a pass that gave nobody anything preempted all that ran, the last had
-	// the whole pool and could not go on. Under the reference one that
-	// speculates comes back and is preempted again for ever (corrections §4).
-	if p.speculates && len(out.Pressure) > 0 && len(out.Outputs) == 0 && p.g.Running(rank) == 0 {
+	if p.speculates {
+		p.judge(rank, out)
+	}
+}
+
+// judge fails a request that keeps a speculating rank from ever giving anybody a
+// token (stretch.Circling).
+func (p *plain) judge(rank int, out *engine.Out) {
+	if len(out.Outputs) > 0 {
+		p.fruitless[rank] = 0
+		return
+	}
+	if len(out.Pressure) == 0 {
+		return
+	}
+	p.fruitless[rank]++
+	if p.g.Running(rank) == 0 || p.fruitless[rank] == stretch.Circling {
+		p.fruitless[rank] = 0
 		p.failHead(rank)
 	}
 }

@@ -150,7 +150,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
 			continue
 		}
-		x := ranks.New(cfg.Engine, w, cfg.TraceBlockSize)
+		x := ranks.New(cfg, i, w)
 		s.caches, s.workers, fast = append(s.caches, x), append(s.workers, x), append(fast, x)
 	}
 	s.parked.init(cfg)
@@ -164,7 +164,10 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		return s // without windows: their workers run on beside each other
 	}
 	model := timing.New(cfg.Engine)
-	if len(fast) > 0 && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() {
+	// A window goes on until its time is up. Under parity speculation may keep a
+	// worker at one time for ever (stretch.Circling), and Step has to return.
+	endless := cfg.Parity && cfg.Engine.MTP.Drafts > 0
+	if len(fast) > 0 && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() && !endless {
 		s.windows = newWindows(fast, model)
 	}
 	return s
@@ -395,9 +398,7 @@ func (s *Sim) show(id int32) {
 func (s *Sim) end(w worker, id, req int32) stretch.Result {
 	b := &s.books
 	r := w.Result(req)
-	if int(r.Emitted) > len(b.times) {
-		b.times = make([]float64, 2*r.Emitted)
-	}
+	b.need(r.Emitted)
 	b.again = b.again[:0]
 	for i := 1; i < int(r.Admits); i++ {
 		atMs, reused := w.Readmission(req, i)

@@ -24,6 +24,28 @@ func (s *Stream) Happens(c Chance) bool {
 	return c.certain || s.Uint64() < c.below
 }
 
+// Bursts draws how many tokens the steps of speculative decoding yield.
+type Bursts struct {
+	stream Stream
+	drafts []Chance
+}
+
+// NewBursts draws from the stream of a seed; rates are the chances in [0,1] of
+// each drafted token after the one before it.
+func NewBursts(seed uint64, rates []float64) Bursts {
+	b := Bursts{stream: New(seed)}
+	for _, p := range rates {
+		b.drafts = append(b.drafts, NewChance(p))
+	}
+	return b
+}
+
+// Most is the largest number of tokens a step can yield.
+func (b *Bursts) Most() int { return 1 + len(b.drafts) }
+
+// Next is the number of tokens the next step yields, from 1 to Most.
+func (b *Bursts) Next() int { return b.stream.Accept(b.drafts) }
+
 // Accept is the number of tokens a step of speculative decoding yields: one,
 // and one more for each of the drafted tokens that is accepted, until the
 // first that is not (engine notes §9).

@@ -12,10 +12,7 @@
 // Sources: engine notes §9, replay notes §4.
 package rng
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
 // rounds of the cipher, taken two at a time.
 const rounds = 12
@@ -87,40 +84,45 @@ func (s *Stream) Seek(i uint64) {
 	}
 }
 
-// refill makes the next block of the stream.
+// The first four words of every block: "expand 32-byte k".
+const expa, nd3, b2by, teK = 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574
+
+// refill makes the next block of the stream. Its words are local variables, so
+// that they stay in registers.
 func (s *Stream) refill() {
-	var in [blockWords]uint32
-	for i := range 4 {
-		in[i] = binary.LittleEndian.Uint32([]byte("expand 32-byte k")[4*i:])
-	}
-	copy(in[4:12], s.key[:])
-	in[12], in[13] = uint32(s.counter), uint32(s.counter>>32)
-	x := in
+	k := &s.key
+	low, high := uint32(s.counter), uint32(s.counter>>32)
+	x0, x1, x2, x3 := uint32(expa), uint32(nd3), uint32(b2by), uint32(teK)
+	x4, x5, x6, x7 := k[0], k[1], k[2], k[3]
+	x8, x9, x10, x11 := k[4], k[5], k[6], k[7]
+	x12, x13, x14, x15 := low, high, uint32(0), uint32(0)
 	for range rounds / 2 {
-		quarter(&x, 0, 4, 8, 12)
-		quarter(&x, 1, 5, 9, 13)
-		quarter(&x, 2, 6, 10, 14)
-		quarter(&x, 3, 7, 11, 15)
-		quarter(&x, 0, 5, 10, 15)
-		quarter(&x, 1, 6, 11, 12)
-		quarter(&x, 2, 7, 8, 13)
-		quarter(&x, 3, 4, 9, 14)
+		x0, x4, x8, x12 = quarter(x0, x4, x8, x12)
+		x1, x5, x9, x13 = quarter(x1, x5, x9, x13)
+		x2, x6, x10, x14 = quarter(x2, x6, x10, x14)
+		x3, x7, x11, x15 = quarter(x3, x7, x11, x15)
+		x0, x5, x10, x15 = quarter(x0, x5, x10, x15)
+		x1, x6, x11, x12 = quarter(x1, x6, x11, x12)
+		x2, x7, x8, x13 = quarter(x2, x7, x8, x13)
+		x3, x4, x9, x14 = quarter(x3, x4, x9, x14)
 	}
-	for i := range x {
-		s.block[i] = x[i] + in[i]
+	s.block = [blockWords]uint32{
+		x0 + expa, x1 + nd3, x2 + b2by, x3 + teK, x4 + k[0], x5 + k[1], x6 + k[2], x7 + k[3],
+		x8 + k[4], x9 + k[5], x10 + k[6], x11 + k[7], x12 + low, x13 + high, x14, x15,
 	}
 	s.counter++
 	s.used = 0
 }
 
-// quarter is the quarter round of ChaCha on four words of the state.
-func quarter(x *[blockWords]uint32, a, b, c, d int) {
-	x[a] += x[b]
-	x[d] = bits.RotateLeft32(x[d]^x[a], 16)
-	x[c] += x[d]
-	x[b] = bits.RotateLeft32(x[b]^x[c], 12)
-	x[a] += x[b]
-	x[d] = bits.RotateLeft32(x[d]^x[a], 8)
-	x[c] += x[d]
-	x[b] = bits.RotateLeft32(x[b]^x[c], 7)
+// quarter is the quarter round of ChaCha.
+func quarter(a, b, c, d uint32) (uint32, uint32, uint32, uint32) {
+	a += b
+	d = bits.RotateLeft32(d^a, 16)
+	c += d
+	b = bits.RotateLeft32(b^c, 12)
+	a += b
+	d = bits.RotateLeft32(d^a, 8)
+	c += d
+	b = bits.RotateLeft32(b^c, 7)
+	return a, b, c, d
 }

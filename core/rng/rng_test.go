@@ -193,3 +193,10 @@ func TestFloat64(t *testing.T) {
 		t.Error("not the top bits of the first draw")
 	}
 }
+
+func BenchmarkAccept(b *testing.B) {
+	bursts := NewBursts(42, []float64{.8, .6, .4})
+	for b.Loop() {
+		bursts.Next()
+	}
+}

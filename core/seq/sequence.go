@@ -69,8 +69,20 @@ func (s *Sequence) AppendAll(tokens []uint32) {
 		s.n += len(tokens)
 		return
 	}
-	for _, t := range tokens {
-		s.Append(t)
+	size := s.format.BlockSize * TokenBytes
+	for len(tokens) > 0 {
+		at := len(s.ids)
+		n := min(len(tokens), (size-(at-s.open))/TokenBytes) // up to the end of the open block
+		s.ids = slices.Grow(s.ids, n*TokenBytes)[:at+n*TokenBytes]
+		to := s.ids[at:]
+		for i, t := range tokens[:n] {
+			binary.LittleEndian.PutUint32(to[i*TokenBytes:], t)
+		}
+		tokens = tokens[n:]
+		s.n += n
+		if len(s.ids)-s.open == size {
+			s.seal()
+		}
 	}
 }
 

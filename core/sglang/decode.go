@@ -53,7 +53,7 @@ func (e *Rank) maxBurst() int {
 	if e.cfg.Role == config.Prefill {
 		return 1
 	}
-	return 1 + len(e.drafts)
+	return e.bursts.Most()
 }
 
 // growth is the number of pages that the running requests need for the step.
@@ -116,7 +116,7 @@ func (e *Rank) burst(h engine.Handle) (complete bool) {
 	r := &e.requests.slab[h]
 	accepted := 1
 	if e.maxBurst() > 1 {
-		accepted = e.stream.Accept(e.drafts)
+		accepted = e.bursts.Next()
 	}
 	e.pass.acceptance.Forwards++
 	e.pass.acceptance.AcceptedTokens += accepted

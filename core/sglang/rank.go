@@ -55,8 +55,7 @@ type Rank struct {
 	ratio  ratio
 	rounds int // passes still without prompts
 
-	drafts []rng.Chance
-	stream rng.Stream
+	bursts rng.Bursts
 
 	pass   pass
 	events events
@@ -79,7 +78,7 @@ func NewRank(cfg config.Engine, workerID uint64, index int) *Rank {
 	identify := cfg.EnablePrefixCaching
 	emit := identify && cfg.EmitKVEvents
 	keep := emit && cfg.EmitKVTokenIDs
-	e := &Rank{
+	return &Rank{
 		cfg:      cfg,
 		workerID: workerID,
 		chunk:    cfg.SGLang.ChunkedPrefillSize / cfg.DPSize,
@@ -88,13 +87,9 @@ func NewRank(cfg config.Engine, workerID uint64, index int) *Rank {
 		cache:    radix.New(cfg.NumGPUBlocks),
 		requests: newRequests(),
 		ratio:    newRatio(conservativeness),
-		stream:   rng.New(cfg.MTP.Seed + workerID*uint64(cfg.DPSize) + uint64(index)),
+		bursts:   rng.NewBursts(cfg.RankSeed(workerID, index), cfg.MTP.Rates()),
 		events:   events{emit: emit, tokenIDs: keep},
 	}
-	for _, p := range cfg.MTP.AcceptRates[:cfg.MTP.Drafts] {
-		e.drafts = append(e.drafts, rng.NewChance(p))
-	}
-	return e
 }
 
 // WorkerID is the number given to New.

@@ -67,6 +67,10 @@ func (w *Worker) admit(nowMs float64) {
 			w.stalled = b.count == 0 && w.steady == len(w.run)
 			return
 		}
+		w.wait.popFront()
+		if w.spec.on {
+			w.makeRoom(w.promptOf(entry), hits, (cached+n+w.blockSize-1)/w.blockSize-hits)
+		}
 		if id == 0 {
 			id = w.newRequest(entry, c)
 		}
@@ -81,9 +85,8 @@ func (w *Worker) admit(nowMs float64) {
 		}
 		w.commit(r, cached, n, (cached+n+w.blockSize-1)/w.blockSize-hits)
 		w.admitted(r, nowMs, int32(cached))
-		w.wait.popFront()
 		w.run = append(w.run, id)
-		if n == 0 && b.budget == 0 {
+		if b.preempted || n == 0 && b.budget == 0 {
 			w.stalled = false
 			return
 		}
@@ -105,6 +108,9 @@ func (w *Worker) lookup(entry int32, c candidate, length int) (hits, active int)
 	limit := length / w.blockSize
 	if c.emitted < c.limit && !w.noEvict {
 		limit = (length - 1) / w.blockSize
+	}
+	if w.spec.on {
+		return w.lookupDropping(entry, c, length, limit)
 	}
 	h := w.pool.Lookup(w.promptOf(entry), int32(limit))
 	return int(h.Blocks), int(h.Active)
@@ -146,9 +152,13 @@ func (w *Worker) refuse(entry int32, c candidate, fate Fate) {
 // nothing running had no effect, so no later one can have any.
 func (w *Worker) FailHead() {
 	w.ended, w.refused = w.ended[:0], w.refused[:0]
+	w.failHead()
+	w.ended = append(w.ended, w.refused...)
+}
+
+func (w *Worker) failHead() {
 	entry, c := w.head()
 	w.refuse(entry, c, Failed)
-	w.ended = append(w.ended, w.refused...)
 	w.stalled = false
 }
 
@@ -164,7 +174,7 @@ func (w *Worker) newRequest(turn int32, c candidate) int32 {
 	}
 	w.reqs[id] = request{
 		prompt: w.promptOf(turn), turn: turn,
-		input: int32(c.input), limit: int32(c.limit), sched: -1, from: -1, last: -1,
+		input: int32(c.input), limit: int32(c.limit), sched: -1, from: -1, each: 1, last: -1,
 	}
 	return id
 }

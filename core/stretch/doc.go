@@ -22,7 +22,12 @@
 // a completion: Glide runs those passes in one loop. Calm, Decode and Advance
 // are its parts for a rank that is not alone.
 //
-// Sources: engine notes §4 (scheduler), §8 (timing); speed notes, advice 4-8.
+// With speculation nothing of that holds: how many tokens a request gets is drawn
+// in every pass. Requests are then never steady, every pass is done request by
+// request, and only what is cheap stays: extents, no hashes, ranges of passes that
+// gave the same number of tokens (burst.go).
+//
+// Sources: engine notes §4 (scheduler), §8 (timing), §9 (draws); speed notes, advice 4-8.
 //
 // Invariants:
 //   - run[:steady] are steady, run[steady] is not; sums cover exactly those.

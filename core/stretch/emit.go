@@ -167,7 +167,7 @@ func (w *Worker) closeSpan(r *request) {
 		i = int32(len(w.spans))
 		w.spans = append(w.spans, span{})
 	}
-	w.spans[i] = span{from: r.from, to: r.last, prev: r.spans}
+	w.spans[i] = span{from: r.from, to: r.last, each: r.each, prev: r.spans}
 	r.spans, r.from = i, -1
 }
 

@@ -40,14 +40,17 @@ func (w *Worker) Result(id int32) Result {
 }
 
 // Span is a range of passes, both ends included, each of which gave a request
-// one token.
-type Span struct{ From, To int64 }
+// Each tokens.
+type Span struct {
+	From, To int64
+	Each     int32
+}
 
 // AppendSpans appends the passes of an ended request's tokens, oldest first.
 func (w *Worker) AppendSpans(dst []Span, id int32) []Span {
 	start := len(dst)
 	for i := w.reqs[id].spans; i != 0; i = w.spans[i].prev {
-		dst = append(dst, Span{w.spans[i].from, w.spans[i].to})
+		dst = append(dst, Span{w.spans[i].from, w.spans[i].to, w.spans[i].each})
 	}
 	slices.Reverse(dst[start:])
 	return dst
@@ -61,16 +64,33 @@ func (w *Worker) Times(id int32, buf []float64) []float64 {
 	if r.spans == 0 {
 		return nil
 	}
-	if s := w.spans[r.spans]; s.prev == 0 {
+	if s := w.spans[r.spans]; s.prev == 0 && s.each == 1 {
 		return w.log.span(s.from, s.to)
 	}
 	at := int(r.emitted)
 	for i := r.spans; i != 0; i = w.spans[i].prev {
 		s := w.spans[i]
-		at -= int(s.to - s.from + 1)
-		copy(buf[at:], w.log.span(s.from, s.to))
+		ends := w.log.span(s.from, s.to)
+		at -= len(ends) * int(s.each)
+		Repeat(buf[at:], ends, s.each)
 	}
 	return buf[:r.emitted]
+}
+
+// Repeat writes each end as often as a pass that ended then gave tokens, and
+// returns the number of tokens. dst has room for them.
+func Repeat(dst, ends []float64, each int32) int {
+	if each == 1 {
+		return copy(dst, ends)
+	}
+	n := 0
+	for _, ms := range ends {
+		for range each {
+			dst[n] = ms
+			n++
+		}
+	}
+	return n
 }
 
 // Readmission is the i-th admission of an ended request, 1 <= i < Admits.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/extent"
+	"github.com/dryserve/dryserve/core/rng"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -47,6 +48,7 @@ type request struct {
 	sched   int64 // pass it was last scheduled in, explicit passes only
 	base    int64 // steady: emitted before pass p is p-base
 	from    int64 // first pass of the open token range, -1: none open
+	each    int32 // tokens per pass of the open range
 	last    int64 // pass of its newest token, explicit passes only
 	admitMs float64
 	fate    Fate
@@ -55,9 +57,10 @@ type request struct {
 
 func (r *request) length() int { return int(r.input) + int(r.emitted) }
 
-// span is a closed range of passes that each gave the request one token.
+// span is a closed range of passes that each gave the request as many tokens.
 type span struct {
 	from, to int64
+	each     int32
 	prev     int32
 }
 
@@ -96,6 +99,7 @@ type Worker struct {
 	fifo      bool
 	noEvict   bool // TensorRT-LLM: admit only what can run to its end
 	promised  int  // noEvict: blocks that running requests will still open
+	spec      speculation
 
 	reqs     []request
 	freeReq  int32
@@ -125,24 +129,25 @@ type Worker struct {
 }
 
 // Serves reports whether this engine can stand for e: ranks of vLLM or
-// TensorRT-LLM that serve whole requests, without speculation, and admit prompts
-// in every pass.
+// TensorRT-LLM that serve whole requests and admit prompts in every pass.
 func Serves(e config.Engine) bool {
 	return e.Backend != config.SGLang && e.Role == config.Aggregated && (e.DPSize == 1 || e.PrefillScheduleInterval == 1) &&
-		e.MTP.Drafts == 0 && e.HostOffload.Blocks == 0 && e.BlockSize <= MaxBlockSize
+		e.HostOffload.Blocks == 0 && e.BlockSize <= MaxBlockSize
 }
 
-// New returns an idle rank by its number within a worker. e is checked and one
-// that it Serves; the log is the worker's.
-func New(e config.Engine, w *workload.Workload, traceBlockSize int, log *Log, rank int) *Worker {
+// New returns an idle rank by its number within a worker, and the worker's in the
+// run. cfg is checked and its engine one that it Serves; the log is the worker's.
+func New(cfg config.Replay, w *workload.Workload, log *Log, worker, rank int) *Worker {
+	e := cfg.Engine
 	model := timing.New(e)
 	return &Worker{
-		rank: int32(rank), load: w, log: log, pool: extent.New(w.Prompts, e.NumGPUBlocks, e.BlockSize, traceBlockSize),
+		rank: int32(rank), load: w, log: log, pool: extent.New(w.Prompts, e.NumGPUBlocks, e.BlockSize, cfg.TraceBlockSize),
 		model: model, step: model.DecodeStep(), blockSize: e.BlockSize, blocks: e.NumGPUBlocks,
 		maxLen: e.MaxModelLen, maxSeqs: e.MaxNumSeqs, maxTokens: e.MaxNumBatchedTokens,
 		caching: e.EnablePrefixCaching, chunked: e.EnableChunkedPrefill, fifo: e.Preemption == config.FIFO, noEvict: e.Backend == config.TRTLLM,
 		reqs: make([]request, 1, 8), spans: make([]span, 1, 8), agains: make([]readmit, 1, 2),
 		buckets: make([]int32, e.BlockSize), next: never, stalled: true,
+		spec: speculation{on: e.MTP.Drafts > 0, judges: !cfg.Parity, bursts: rng.NewBursts(e.RankSeed(uint64(worker), rank), e.MTP.Rates())},
 	}
 }
 
@@ -192,6 +197,9 @@ func (w *Worker) Begin(nowMs float64) float64 {
 	w.admit(nowMs)
 	b := &w.batch
 	w.work = timing.Pass{StartMs: nowMs, Prompts: b.count, ISL: b.isl, Prefix: b.prefix}
+	if w.spec.on {
+		return w.emitBursts()
+	}
 	return w.emit()
 }
 
@@ -276,10 +284,7 @@ func (w *Worker) schedule(id int32) outcome {
 		if w.noEvict {
 			return blocked
 		}
-		victim := w.run[len(w.run)-1]
-		if w.fifo {
-			victim = w.run[0]
-		}
+		victim := w.victim()
 		w.preempt(victim)
 		if victim == id {
 			return preempted
@@ -299,7 +304,7 @@ func (w *Worker) commit(r *request, before, n, need int) {
 	}
 	target := before + n
 	input := int(r.input)
-	if w.caching {
+	if w.caching && before < input {
 		w.pool.Own(r.prompt, &r.holder, int32(min(target, input)/w.blockSize))
 	}
 	was := min(before, input)
@@ -313,6 +318,14 @@ func (w *Worker) commit(r *request, before, n, need int) {
 	}
 	b.budget -= n
 	b.effect = b.effect || n > 0
+}
+
+// victim is the running request to be preempted next.
+func (w *Worker) victim() int32 {
+	if w.fifo {
+		return w.run[0]
+	}
+	return w.run[len(w.run)-1]
 }
 
 // preempt takes a running request back to the front of the queue (§4.4).

@@ -3,18 +3,21 @@ package gen
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Families are the kinds of case that FamilyCase makes.
 func Families() []string {
-	return []string{"vllm", "trtllm", "sglang", "dp", "any", "npz", "syn", "formats"}
+	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats"}
 }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
-// two to four data-parallel ranks, any mixture, or any mixture with durations
-// from a profile. Family vllm is Case itself. Family syn is the mixture with a
-// synthetic workload instead of a trace, family formats with a trace in a
-// format other than Mooncake.
+// two to four data-parallel ranks, speculative decoding (with some of the
+// others), any mixture, or any mixture with durations from a profile. Family
+// vllm is Case itself. Family syn is the mixture with a synthetic workload
+// instead of a trace, family formats with a trace in a format other than
+// Mooncake.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -35,26 +38,49 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	}
 	c.Name = fmt.Sprintf("%s-%d", family, seed)
 	r := NewRand(seed ^ 0xF0A1171E5)
-	mix := family == "any" || family == "npz"
+	often := 0.0 // how often a case has what its family does not ask for
+	switch family {
+	case "any", "npz":
+		often = 0.5
+	case "mtp":
+		often = 0.25
+	}
+	has := func(r *Rand, kind string, p float64) bool { return family == kind || p > 0 && r.Chance(p) }
 	e := c.Engine()
-	if family == "trtllm" || mix && r.Chance(0.5) {
+	if has(r, "trtllm", often) {
 		e["backend"] = "trtllm"
 	}
-	ranks := family == "dp" || mix && r.Chance(0.5)
+	ranks := has(r, "dp", often)
 	if ranks {
 		object(c.Kwargs, "extra_engine_args")["dp_size"] = r.Between(2, 4)
 	}
 	// Streams of their own: the cases of the older families stay what they were.
-	if r := NewRand(seed ^ 0x5619A46); family == "sglang" || mix && r.Chance(0.4) {
+	if r := NewRand(seed ^ 0x5619A46); has(r, "sglang", 0.8*often) {
 		sglang(r, e, c)
 	}
 	if r := NewRand(seed ^ 0x1E7A11); ranks {
 		interval(r, c)
 	}
+	if r := NewRand(seed ^ 0xB0257); has(r, "mtp", often) {
+		speculate(r, c)
+	}
 	if family == "npz" {
 		c.profiled(r)
 	}
 	return c, nil
+}
+
+// interval lets ranks admit prompts in some passes only. Only vLLM takes more
+// than 1.
+func interval(r *Rand, c *ReplayCase) {
+	e := c.Engine()
+	if !r.Chance(0.6) || e["backend"] != "vllm" && !r.Chance(0.05) {
+		return
+	}
+	e["prefill_schedule_interval"] = r.Between(1, 6)
+	if r.Chance(0.1) {
+		block(r, c)
+	}
 }
 
 // sglang makes the engine one of SGLang, with its own budgets; they are kept
@@ -157,16 +183,52 @@ func choir(r *Rand, e map[string]any, c *ReplayCase) {
 	}
 }
 
-// interval lets ranks admit prompts in some passes only. Only vLLM takes more
-// than 1.
-func interval(r *Rand, c *ReplayCase) {
+// speculate adds speculative decoding. A request that outgrows the pool then
+// preempts itself for ever, which takes the oracle long to see: few cases have
+// one. Songs sung together leave copies of blocks (see choir): a hit is cut
+// short, and the block is computed again.
+func speculate(r *Rand, c *ReplayCase) {
 	e := c.Engine()
-	if !r.Chance(0.6) || e["backend"] != "vllm" && !r.Chance(0.05) {
-		return
+	if e["backend"] != "sglang" && r.Chance(0.25) {
+		choir(r, e, c)
 	}
-	e["prefill_schedule_interval"] = r.Between(1, 6)
-	if r.Chance(0.1) {
-		block(r, c)
+	if !r.Chance(0.03) { // it is refused beside speculation
+		delete(e, "decode_speedup_ratio")
+	}
+	e["aic_nextn"] = r.Between(1, 5)
+	if r.Chance(0.7) {
+		var rates []string
+		for range r.Between(1, 6) {
+			rates = append(rates, strconv.FormatFloat(float64(r.Between(0, 8))/8, 'f', -1, 64))
+		}
+		e["aic_nextn_accept_rates"] = strings.Join(rates, ",")
+	}
+	if r.Chance(0.5) {
+		e["aic_mtp_seed"] = r.Between(0, 1000)
+	}
+	if !r.Chance(0.02) {
+		c.fit()
+	}
+}
+
+// fit shortens the outputs that do not fit in the pool behind their prompts.
+func (c *ReplayCase) fit() {
+	e := c.Engine()
+	traceSize, _ := c.Kwargs["trace_block_size"].(int)
+	pool := e["block_size"].(int) * e["num_gpu_blocks"].(int)
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		room := max(pool-row.input(traceSize), 0)
+		if row.output() <= room {
+			continue
+		}
+		short := int64(room)
+		if row.OutputLength != nil {
+			row.OutputLength = &short
+		} else {
+			row.OutputTokens = &short
+		}
+		row.OutputTokenIDs = row.OutputTokenIDs[:min(room, len(row.OutputTokenIDs))]
 	}
 }
 

@@ -158,8 +158,6 @@ func limit(f config.Field) int64 {
 func (d *decoder) checkBuilt() error {
 	n := d.feature
 	switch e := d.args.Engine; {
-	case e.MTP.Drafts > 0:
-		n = notBuilt{"speculative decoding (MTP)", d.at["engine.aic_nextn"], "null"}
 	case e.Role != config.Aggregated && d.at["engine.worker_type"].kind == boolean:
 		n = notBuilt{"disaggregated serving", d.at["engine.worker_type"], "false"}
 	case e.Role != config.Aggregated:

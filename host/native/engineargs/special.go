@@ -8,7 +8,8 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 )
 
-const wantRates = "a list of chances from 0 to 1 separated by commas, such as \"0.85,0.3\","
+// WantRates says what AcceptRates takes.
+const WantRates = "a list of chances from 0 to 1 separated by commas, such as \"0.85,0.3\","
 
 // positive refuses 0 where 0 has a meaning of its own in core/config.
 func positive(set setter) setter {
@@ -47,8 +48,28 @@ func (d *decoder) acceptRates(v value) error {
 	return nil
 }
 
-// speculation puts the accept rates together, which depend on the number of
-// drafts: blank ones are the default's, missing ones 0, surplus ones dropped.
+// AcceptRates reads the chances of a number of drafts: blank text stands for
+// the default's, missing ones are 0, surplus ones dropped. ok is false for text
+// that is no list of chances.
+func AcceptRates(text string, drafts int) (rates [config.MaxDrafts]float64, ok bool) {
+	rates = config.DefaultAcceptRates()
+	if strings.TrimSpace(text) != "" {
+		rates = [config.MaxDrafts]float64{}
+		for i, word := range strings.Split(text, ",") {
+			p, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+			if err != nil || !(p >= 0 && p <= 1) {
+				return rates, false
+			}
+			if i < drafts {
+				rates[i] = p
+			}
+		}
+	}
+	clear(rates[drafts:])
+	return rates, true
+}
+
+// speculation puts the accept rates and the seed where they belong.
 func (d *decoder) speculation() error {
 	m := &d.args.Engine.MTP
 	m.Seed = d.args.MTPSeed
@@ -58,20 +79,11 @@ func (d *decoder) speculation() error {
 		}
 		return nil
 	}
-	m.AcceptRates = config.DefaultAcceptRates()
-	if strings.TrimSpace(d.rates.V) != "" {
-		m.AcceptRates = [config.MaxDrafts]float64{}
-		for i, word := range strings.Split(d.rates.V, ",") {
-			p, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-			if err != nil || !(p >= 0 && p <= 1) {
-				return d.only("engine.aic_nextn_accept_rates", wantRates+" is accepted")
-			}
-			if i < m.Drafts {
-				m.AcceptRates[i] = p
-			}
-		}
+	rates, ok := AcceptRates(d.rates.V, m.Drafts)
+	if !ok {
+		return d.only("engine.aic_nextn_accept_rates", WantRates+" is accepted")
 	}
-	clear(m.AcceptRates[m.Drafts:])
+	m.AcceptRates = rates
 	return nil
 }
 

@@ -69,6 +69,7 @@ var engines = []struct{ name, args string }{
 	{"4 ranks", `{"dp_size": 4, "engine": {"backend": "vllm"}}`},
 	{"trtllm", `{"engine": {"backend": "trtllm", "block_size": 64}}`},
 	{"sglang", `{"engine": {"backend": "sglang", "block_size": 64}}`},
+	{"vllm drafts", `{"engine": {"aic_nextn": 3, "aic_nextn_accept_rates": "0.8,0.6,0.4"}}`},
 	{"sglang page 1", `{"engine": {"backend": "sglang", "num_gpu_blocks": 1048576}}`},
 }
 
