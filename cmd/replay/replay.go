@@ -176,7 +176,10 @@ func sameFile(a, b string) bool {
 
 func (f *files) write(r *report.Report, sim *replay.Sim, load *workload.Workload, cfg config.Replay) error {
 	if f.jsonl != nil {
-		requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize), Lane: sim.Lane}
+		requests := report.Requests{
+			Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Lane: sim.Lane,
+			Ranks: int32(cfg.Engine.DPSize), Tiers: cfg.Engine.HostOffload.Blocks > 0,
+		}
 		if load.NamesSessions(cfg.Concurrency > 0) {
 			requests.SessionID = load.SessionID
 		}

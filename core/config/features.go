@@ -1,5 +1,7 @@
 package config
 
+import "math"
+
 // MaxDrafts is the largest number of tokens that can be drafted per step.
 const MaxDrafts = 5
 
@@ -45,20 +47,33 @@ type Transfer struct {
 	Timing        TransferTiming
 }
 
-// HostOffload describes KV blocks kept in host memory (tier G2), in a pool of
-// each data-parallel rank's own (the reference's scope dp_rank_local; there is
-// no other yet). Bandwidths are decimal GB/s; 0 moves blocks in no time.
+// HostScope says who shares a pool of host memory.
+type HostScope uint8
+
+// RankLocal gives each data-parallel rank a pool of its own, ClusterShared all
+// ranks of all workers of a run one pool.
+const (
+	RankLocal HostScope = iota
+	ClusterShared
+)
+
+// HostOffload describes KV blocks kept in host memory (tier G2). Bandwidths
+// are decimal GB/s; 0 sets no limit. Those of the pool as a whole are read in
+// scope ClusterShared only.
 type HostOffload struct {
+	Scope              HostScope
 	Blocks             int // of the pool; 0: no offload
 	D2HGBs             float64
 	H2DGBs             float64
+	SharedD2HGBs       float64
+	SharedH2DGBs       float64
 	FirstByteLatencyMs float64
 }
 
 // DefaultHostOffload is what a pool of the given blocks has when nothing else
 // is configured.
 func DefaultHostOffload(blocks int) HostOffload {
-	return HostOffload{Blocks: blocks, D2HGBs: 32, H2DGBs: 32}
+	return HostOffload{Blocks: blocks, D2HGBs: 32, H2DGBs: 32, SharedD2HGBs: 80, SharedH2DGBs: 80}
 }
 
 // checkIntervals and checkMTP stand where the reference checks them: after
@@ -111,12 +126,14 @@ func (e Engine) checkTransfer() Fault {
 // checkHostOffload: floats are checked even if nothing is offloaded.
 func (e Engine) checkHostOffload() Fault {
 	h := e.HostOffload
-	for _, x := range [...]float64{h.D2HGBs, h.H2DGBs, h.FirstByteLatencyMs} {
+	for _, x := range [...]float64{h.D2HGBs, h.H2DGBs, h.SharedD2HGBs, h.SharedH2DGBs, h.FirstByteLatencyMs} {
 		if c := ratio(x); c != Valid {
 			return Fault{c, FieldHostOffload}
 		}
 	}
 	switch {
+	case h.Scope > ClusterShared:
+		return Fault{UnknownValue, FieldHostOffload}
 	case h.Blocks < 0:
 		return Fault{Negative, FieldHostOffload}
 	case h.Blocks > MaxGPUBlocks:
@@ -131,6 +148,8 @@ func (e Engine) checkHostOffload() Fault {
 		return Fault{Exclusive, FieldHostOffload}
 	case e.KVCacheBytesPerToken == 0:
 		return Fault{NotPositive, FieldKVCacheBytes}
+	case e.KVCacheBytesPerToken > math.MaxInt64/e.BlockSize/h.Blocks:
+		return Fault{TooLarge, FieldKVCacheBytes}
 	}
 	return Fault{}
 }

@@ -40,6 +40,7 @@ package engine
 import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/kv"
+	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/rng"
 	"github.com/dryserve/dryserve/core/seq"
 	"github.com/dryserve/dryserve/core/timing"
@@ -77,6 +78,12 @@ func New(cfg config.Engine, workerID uint64) *Engine { return NewRank(cfg, worke
 
 // NewRank returns rank dpRank (from 0) of a worker of cfg.DPSize ranks.
 func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
+	return NewSharing(cfg, workerID, dpRank, nil, 0)
+}
+
+// NewSharing is NewRank for a rank that is client number client (from 0) of a
+// shared pool of host memory, as scope ClusterShared asks for.
+func NewSharing(cfg config.Engine, workerID uint64, dpRank int, shared *offload.Shared, client int32) *Engine {
 	identify := cfg.EnablePrefixCaching
 	emit := identify && cfg.EmitKVEvents
 	keep := emit && cfg.EmitKVTokenIDs
@@ -89,7 +96,7 @@ func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
 		requests: newRequests(),
 		events:   events{emit: emit, tokenIDs: keep},
 
-		host:   newHost(cfg),
+		host:   newHost(cfg, shared, client),
 		bursts: rng.NewBursts(cfg.RankSeed(workerID, dpRank), cfg.MTP.Rates()),
 	}
 }
@@ -99,7 +106,9 @@ func (e *Engine) WorkerID() uint64 { return e.workerID }
 
 // WaitingLen counts the requests that wait: preempted ones are included, and
 // destinations that are not active yet.
-func (e *Engine) WaitingLen() int { return e.waiting.len() + len(e.host.parked) + e.destinations.len() }
+func (e *Engine) WaitingLen() int {
+	return e.waiting.len() + e.host.lengths.len() + e.destinations.len()
+}
 
 // RunningLen counts the running requests.
 func (e *Engine) RunningLen() int { return len(e.running) }

@@ -17,6 +17,8 @@ type host struct {
 	pool       *offload.Pool
 	store      offload.Lane
 	load       offload.Lane
+	shared     *offload.Shared // instead of the lanes
+	client     int32
 	blockBytes int
 
 	copies   []copying // slab
@@ -33,12 +35,14 @@ type host struct {
 	computeMs float64
 	keys      []uint64 // scratch
 	keep      []uint64 // scratch
+	held      []kv.Block
 }
 
 // copying is one store or load.
 type copying struct {
 	req    Handle // 0: it is gone
 	endMs  float64
+	order  uint64 // in a shared pool
 	blocks []hostBlock
 	next   int32 // free slot
 }
@@ -51,14 +55,22 @@ type hostBlock struct {
 	tokens              []uint32
 }
 
-func newHost(cfg config.Engine) host {
+func newHost(cfg config.Engine, shared *offload.Shared, client int32) host {
 	o := cfg.HostOffload
 	if o.Blocks == 0 {
 		return host{}
 	}
+	pool := (*offload.Pool)(nil)
+	if shared != nil {
+		pool = shared.Pool
+	} else {
+		pool = offload.New(o.Blocks)
+	}
 	return host{
 		on:         true,
-		pool:       offload.New(o.Blocks),
+		shared:     shared,
+		client:     client,
+		pool:       pool,
 		store:      offload.NewLane(o.D2HGBs, o.FirstByteLatencyMs),
 		load:       offload.NewLane(o.H2DGBs, o.FirstByteLatencyMs),
 		blockBytes: cfg.BlockSize * cfg.KVCacheBytesPerToken,
@@ -70,6 +82,12 @@ func newHost(cfg config.Engine) host {
 // ok is false if there is none. Internal must be called then, unless a pass is
 // in flight, before anything else is asked of the engine.
 func (e *Engine) NextInternalMs() (ms float64, ok bool) {
+	if s := e.host.shared; s != nil {
+		if ms = s.NextMs(); e.attends() && s.News(e.host.client) {
+			return math.Inf(-1), true
+		}
+		return ms, !math.IsInf(ms, 1)
+	}
 	ms = math.Inf(1)
 	for _, list := range [2][]int32{e.host.storing, e.host.loading} {
 		if len(list) > 0 {
@@ -83,7 +101,17 @@ func (e *Engine) NextInternalMs() (ms float64, ok bool) {
 // It reports false, and does nothing, if none is or a pass is in flight; the
 // end of a pass does the same by itself.
 func (e *Engine) Internal(nowMs float64) bool {
-	if at, ok := e.NextInternalMs(); !ok || at > nowMs || e.pass.inFlight {
+	if e.pass.inFlight {
+		return false
+	}
+	if s := e.host.shared; s != nil {
+		if s.NextMs() <= nowMs {
+			s.Advance(nowMs)
+		}
+		if !s.News(e.host.client) || !e.attends() {
+			return false
+		}
+	} else if at, ok := e.NextInternalMs(); !ok || at > nowMs {
 		return false
 	}
 	e.beginCommand()
@@ -91,11 +119,28 @@ func (e *Engine) Internal(nowMs float64) bool {
 	return true
 }
 
-// settle ends copies in the order of their ends.
-func (e *Engine) settle(nowMs float64) {
+// attends reports whether the rank follows what happens in the shared pool.
+func (e *Engine) attends() bool {
+	return len(e.host.storing)+len(e.host.loading)+e.host.lengths.len() > 0
+}
+
+// settle ends copies in the order of their ends and reports whether any ended.
+func (e *Engine) settle(nowMs float64) (done bool) {
 	x := &e.host
-	done := false
-	for {
+	if x.shared != nil {
+		x.shared.Advance(nowMs)
+		done = x.shared.News(x.client) && e.attends()
+		for _, c := range x.shared.Take(x.client) {
+			if c.Dir == offload.ToHost {
+				e.stored(c.Copy)
+				x.storing = without(x.storing, c.Copy)
+			} else {
+				e.loaded(c.Copy)
+				x.loading = without(x.loading, c.Copy)
+			}
+		}
+	}
+	for x.shared == nil {
 		at, ok := e.NextInternalMs()
 		if !ok || at > nowMs {
 			break
@@ -110,24 +155,53 @@ func (e *Engine) settle(nowMs float64) {
 		}
 	}
 	if !done {
-		return
+		return false
 	}
 	for _, h := range x.parked {
-		if r := &e.requests.slab[h]; !r.loads {
+		if r := &e.requests.slab[h]; r.parked && !r.loads {
 			r.ready = true
 		}
 	}
+	return true
+}
+
+func without(list []int32, id int32) []int32 {
+	i := slices.Index(list, id)
+	return slices.Delete(list, i, i+1)
+}
+
+// reading reports whether this rank is loading a content.
+func (x *host) reading(hash uint64) bool {
+	if x.shared == nil {
+		return x.pool.Reading(hash)
+	}
+	for _, id := range x.loading {
+		for _, b := range x.copies[id].blocks {
+			if b.hash == hash {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // stored ends a store: its blocks can be loaded from now on.
 func (e *Engine) stored(id int32) {
 	x := &e.host
 	c := &x.copies[id]
-	x.keys = x.keys[:0]
-	for _, b := range c.blocks {
-		x.keys = append(x.keys, b.hash)
+	if x.shared == nil {
+		x.keys = x.keys[:0]
+		for _, b := range c.blocks {
+			x.keys = append(x.keys, b.hash)
+		}
+		x.pool.Arrive(x.keys)
+	} else {
+		x.held = x.held[:0]
+		for _, b := range c.blocks {
+			x.held = append(x.held, b.block)
+		}
+		e.pool.Release(x.held)
 	}
-	x.pool.Arrive(x.keys)
 	e.events.hostStored(c.blocks)
 	e.freeCopy(id)
 }
@@ -136,8 +210,13 @@ func (e *Engine) stored(id int32) {
 func (e *Engine) loaded(id int32) {
 	x := &e.host
 	c := &x.copies[id]
-	for _, b := range c.blocks {
-		x.pool.Done(b.hash)
+	if x.shared == nil {
+		x.keys = x.keys[:0]
+		for _, b := range c.blocks {
+			x.pool.Done(b.hash)
+			x.keys = append(x.keys, b.hash)
+		}
+		x.pool.Renew(x.keys)
 	}
 	if c.req != 0 {
 		r := &e.requests.slab[c.req]
@@ -145,11 +224,11 @@ func (e *Engine) loaded(id int32) {
 		r.computed += len(c.blocks) * e.cfg.BlockSize
 		e.publish(r, before, r.computed)
 		r.shared = len(r.blocks)
-		r.offered = max(r.offered, r.shared)
 		if e.remaining(r) > 0 { // it computes its last token, whose block it keeps
 			r.computed = min(r.computed, max(r.len()-1, 0)/e.cfg.BlockSize*e.cfg.BlockSize)
 		}
 		r.fromHost = max(r.computed-before, 0)
+		r.offered = r.computed / e.cfg.BlockSize
 		r.ready, r.loads = true, false
 	}
 	e.freeCopy(id)
@@ -166,6 +245,9 @@ func (e *Engine) newCopy(h Handle) int32 {
 	}
 	c := &x.copies[id]
 	c.req, c.blocks = h, c.blocks[:0]
+	if x.shared != nil {
+		c.order = x.shared.Decide()
+	}
 	e.requests.slab[h].copy = id
 	return id
 }
@@ -204,6 +286,11 @@ func (e *Engine) copyBlock(c *copying, r *request, i int) {
 func (e *Engine) forsake(h Handle) {
 	if !e.host.on {
 		return
+	}
+	if r := &e.requests.slab[h]; r.ghost {
+		i := slices.Index(e.host.parked, h)
+		e.host.parked = slices.Delete(e.host.parked, i, i+1)
+		r.ghost = false
 	}
 	for i := range e.host.copies {
 		if e.host.copies[i].req == h {

@@ -38,9 +38,9 @@ func (e *Engine) consult(h Handle, nowMs float64) answer {
 		if s == offload.Absent {
 			break
 		}
-		busy = busy || s == offload.Pending || x.pool.Reading(ids[run].Hash)
+		busy = busy || s == offload.Pending || x.reading(ids[run].Hash)
 	}
-	e.touch(r, limit)
+	e.touch(r, 0, limit)
 	switch {
 	case run == len(hits):
 		return missing
@@ -81,7 +81,15 @@ func (e *Engine) startLoad(h Handle, hits []kv.Block, run int, nowMs float64) an
 		e.copyBlock(c, r, i)
 		x.pool.Read(c.blocks[i-n].hash)
 	}
-	c.endMs = x.load.Copy(len(c.blocks)*x.blockBytes, max(nowMs, e.fence(r, n)))
+	if x.shared != nil {
+		x.keys = x.keys[:0]
+		for _, b := range c.blocks {
+			x.keys = append(x.keys, b.hash)
+		}
+		x.shared.Submit(offload.ToGPU, x.client, id, c.order, len(c.blocks)*x.blockBytes, x.keys, nowMs)
+	} else {
+		c.endMs = x.load.Copy(len(c.blocks)*x.blockBytes, max(nowMs, e.fence(r, n)))
+	}
 	x.loading = append(x.loading, id)
 	e.park(h)
 	r.loads = true
@@ -98,7 +106,10 @@ func (e *Engine) park(h Handle) {
 	}
 	e.waiting.remove(e.requests.slab, h)
 	r.parked = true
-	x.parked = append(x.parked, h)
+	if !r.ghost {
+		x.parked = append(x.parked, h)
+	}
+	r.ghost = false
 	x.lengths.counted(r).Add(r.len())
 }
 
@@ -106,16 +117,24 @@ func (e *Engine) park(h Handle) {
 func (e *Engine) unpark(h Handle) {
 	x := &e.host
 	r := &e.requests.slab[h]
-	r.parked = false
-	i := slices.Index(x.parked, h)
-	x.parked = slices.Delete(x.parked, i, i+1)
+	r.parked, r.ready = false, false
+	if x.parked[0] == h {
+		x.parked = slices.Delete(x.parked, 0, 1)
+	} else {
+		r.ghost = true
+	}
 	x.lengths.counted(r).Sub(r.len())
 }
 
 // firstReady is the first parked request that may be looked at again, or 0.
 func (e *Engine) firstReady() Handle {
-	for _, h := range e.host.parked {
+	x := &e.host
+	for _, h := range x.parked {
 		if e.requests.slab[h].ready {
+			for e.requests.slab[x.parked[0]].ghost {
+				e.requests.slab[x.parked[0]].ghost = false
+				x.parked = slices.Delete(x.parked, 0, 1)
+			}
 			return h
 		}
 	}
@@ -132,8 +151,8 @@ func (e *Engine) dequeue(h Handle) {
 }
 
 // headroom counts the blocks that prompts in the making will still need: those
-// of running requests that are computed in chunks, and the rest of those that
-// are being loaded.
+// of running requests that are computed in chunks, and the rest of those for
+// which a part was or is being loaded.
 func (e *Engine) headroom() int {
 	n := 0
 	for _, h := range e.running {
@@ -143,7 +162,7 @@ func (e *Engine) headroom() int {
 		}
 	}
 	for _, h := range e.host.parked {
-		if r := &e.requests.slab[h]; r.loads {
+		if r := &e.requests.slab[h]; r.parked && len(r.blocks) > 0 {
 			n += max(e.blocksFor(r.len())-len(r.blocks), 0)
 		}
 	}

@@ -37,29 +37,39 @@ func (e *Engine) scheduleStore(h Handle) {
 		}
 		x.keep = append(x.keep, ids[i].Hash)
 	}
+	if x.shared != nil && len(x.keys) > 0 {
+		x.shared.Advance(e.pass.startMs)
+	}
 	if !x.pool.Store(x.keys, x.keep) {
 		return
 	}
 	e.events.hostRemoved(x.pool.Evicted())
-	if len(x.keys) > 0 {
-		id := e.newCopy(h)
-		c := &x.copies[id]
-		for i, k := r.offered, 0; k < len(x.keys); i++ {
-			if ids[i].Hash == x.keys[k] {
-				e.copyBlock(c, r, i)
-				k++
-			}
-		}
-		x.fresh = append(x.fresh, id)
-	}
+	first := r.offered
 	r.offered = eligible
-	e.touch(r, eligible)
+	if len(x.keys) == 0 {
+		return
+	}
+	id := e.newCopy(h)
+	c := &x.copies[id]
+	for i, k := first, 0; k < len(x.keys); i++ {
+		if ids[i].Hash == x.keys[k] {
+			e.copyBlock(c, r, i)
+			k++
+		}
+	}
+	x.fresh = append(x.fresh, id)
+	if x.shared != nil {
+		for _, b := range c.blocks {
+			e.pool.Hold(b.block)
+		}
+	}
+	e.touch(r, 0, min(r.promptLen/e.cfg.BlockSize, len(ids)))
 }
 
 // touch marks the first blocks of a prompt as used, the first of all last.
-func (e *Engine) touch(r *request, blocks int) {
+func (e *Engine) touch(r *request, from, to int) {
 	ids := r.tokens.Blocks()
-	for i := blocks - 1; i >= 0; i-- {
+	for i := to - 1; i >= from; i-- {
 		e.host.pool.Touch(ids[i].Hash)
 	}
 }
@@ -69,6 +79,15 @@ func (e *Engine) submitStores(endMs float64) {
 	x := &e.host
 	for _, id := range x.fresh {
 		c := &x.copies[id]
+		if x.shared != nil {
+			x.keys = x.keys[:0]
+			for _, b := range c.blocks {
+				x.keys = append(x.keys, b.hash)
+			}
+			x.shared.Submit(offload.ToHost, x.client, id, c.order, len(c.blocks)*x.blockBytes, x.keys, endMs)
+			x.storing = append(x.storing, id)
+			continue
+		}
 		c.endMs = x.store.Copy(len(c.blocks)*x.blockBytes, endMs)
 		for _, b := range c.blocks {
 			for int(b.block) >= len(x.fences) {

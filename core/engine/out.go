@@ -67,6 +67,9 @@ type Out struct {
 	// pass at the same time does nothing either (corrections §4).
 	Effect bool
 
+	// Copied is true if a copy to or from host memory ended with the pass.
+	Copied bool
+
 	// Stuck is true for a decode step of SGLang whose only request found no
 	// room for its next token. It counts as an effect: the reference repeats it
 	// for ever. FailHead ends the request (corrections §4).

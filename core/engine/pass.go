@@ -48,6 +48,9 @@ func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
 	p.batch.reset(e.cfg.MaxNumBatchedTokens)
 	p.deferred = e.defersPrefill()
 	e.host.computeMs = nowMs
+	if s := e.host.shared; s != nil && !e.attends() {
+		s.Take(e.host.client)
+	}
 
 	e.scheduleRunning()
 	e.admitWaiting()
@@ -118,12 +121,14 @@ func (e *Engine) Complete(endMs float64) bool {
 	for _, h := range e.requests.finished {
 		e.requests.forget(h)
 	}
+	o := &e.out
+	o.Copied = false
 	if e.host.on {
+		o.Copied = e.settle(endMs)
 		e.submitStores(endMs)
-		e.settle(endMs)
+		o.Copied = e.settle(endMs) || o.Copied
 	}
 	e.tryReserve(&p.lifecycle)
-	o := &e.out
 	o.Outputs, o.Lifecycle = p.outputs, p.lifecycle
 	said := &e.events.logs[passLog]
 	o.KVEvents, o.KVBlocks, o.KVTokens = said.list, said.blocks, said.tokens
@@ -249,6 +254,7 @@ func (e *Engine) join(h Handle, reused int) {
 // terminal output comes last in the pass.
 func (e *Engine) reject(h Handle) {
 	e.dequeue(h)
+	e.forsake(h)
 	e.requests.finish(h)
 	e.pass.rejected = append(e.pass.rejected, h)
 }

@@ -51,9 +51,10 @@ type request struct {
 	cachedPrefix int  // prefix tokens found at the first admission
 
 	// With host memory.
-	parked   bool  // waits for a copy instead of in the queue
-	ready    bool  // parked, but to be looked at again
-	loads    bool  // parked, its blocks are being loaded
+	parked   bool // waits for a copy instead of in the queue
+	ready    bool // parked, but to be looked at again
+	loads    bool // parked, its blocks are being loaded
+	ghost    bool
 	copy     int32 // its latest store or load under way, 0: none
 	offered  int   // prompt blocks that were offered to host memory
 	fromHost int   // tokens loaded for the coming admission

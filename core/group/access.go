@@ -13,6 +13,17 @@ func (g *Group) Submit(i int, q engine.Request) (engine.Handle, engine.Code) {
 // Out is what rank i said of the pass.
 func (g *Group) Out(i int) *engine.Out { return g.ranks[i].out() }
 
+// Copied reports whether a copy of any rank to or from host memory ended with
+// the pass completed last.
+func (g *Group) Copied() bool {
+	for i := range g.ranks {
+		if g.ranks[i].out().Copied {
+			return true
+		}
+	}
+	return false
+}
+
 // Running is the number of requests that run on rank i.
 func (g *Group) Running(i int) int {
 	if r := &g.ranks[i]; r.sglang != nil {

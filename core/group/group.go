@@ -23,6 +23,7 @@ package group
 import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/timing"
 )
 
@@ -41,11 +42,31 @@ type Group struct {
 // New returns an idle group of cfg.DPSize ranks. cfg has passed config's check;
 // workerID names the worker in a fleet.
 func New(cfg config.Engine, workerID uint64) *Group {
+	return NewSharing(cfg, workerID, NewHost(cfg, 1), 0)
+}
+
+// NewSharing is New for a group whose ranks share host memory with others: they
+// are the clients of it from number first on. shared is nil unless cfg asks for
+// a pool that is shared.
+func NewSharing(cfg config.Engine, workerID uint64, shared *offload.Shared, first int32) *Group {
 	g := &Group{ranks: make([]rank, cfg.DPSize), ends: make([]float64, cfg.DPSize)}
 	for i := range g.ranks {
-		g.ranks[i] = newRank(cfg, workerID, i)
+		g.ranks[i] = newRank(cfg, workerID, i, shared, first+int32(i))
 	}
 	return g
+}
+
+// NewHost returns the host memory that the ranks of so many workers share, nil
+// if each has its own or none.
+func NewHost(cfg config.Engine, workers int) *offload.Shared {
+	o := cfg.HostOffload
+	if o.Blocks == 0 || o.Scope != config.ClusterShared {
+		return nil
+	}
+	return offload.NewShared(offload.SharedConfig{
+		Blocks: o.Blocks, Clients: workers * cfg.DPSize, LatencyMs: o.FirstByteLatencyMs,
+		ClientGBs: [2]float64{o.D2HGBs, o.H2DGBs}, TotalGBs: [2]float64{o.SharedD2HGBs, o.SharedH2DGBs},
+	})
 }
 
 // Ranks is the number of ranks.

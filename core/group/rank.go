@@ -3,6 +3,7 @@ package group
 import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/sglang"
 	"github.com/dryserve/dryserve/core/timing"
 )
@@ -18,11 +19,11 @@ type rank struct {
 	sglang *sglang.Rank
 }
 
-func newRank(cfg config.Engine, workerID uint64, index int) rank {
+func newRank(cfg config.Engine, workerID uint64, index int, shared *offload.Shared, client int32) rank {
 	if cfg.Backend == config.SGLang {
 		return rank{sglang: sglang.NewRank(cfg, workerID, index)}
 	}
-	return rank{engine: engine.NewRank(cfg, workerID, index)}
+	return rank{engine: engine.NewSharing(cfg, workerID, index, shared, client)}
 }
 
 func (r *rank) ready() bool {

@@ -121,6 +121,9 @@ func (p *Pool) Release(held []Block) {
 	}
 }
 
+// Hold adds a holder to a block that is held or cached.
+func (p *Pool) Hold(b Block) { p.pin(b) }
+
 func (p *Pool) pin(b Block) {
 	x := &p.blocks[b]
 	if x.refs == 0 {

@@ -47,6 +47,7 @@ type entry struct {
 type Pool struct {
 	total   int
 	used    int
+	there   int // resident
 	entries []entry
 	free    int32
 	table   hashtable.Table
@@ -62,6 +63,9 @@ func New(total int) *Pool {
 // Total and Used count blocks; pending ones are used.
 func (p *Pool) Total() int { return p.total }
 func (p *Pool) Used() int  { return p.used }
+
+// Resident counts the blocks with resident contents.
+func (p *Pool) Resident() int { return p.there }
 
 // State is where a content is.
 func (p *Pool) State(hash uint64) State {
@@ -101,6 +105,7 @@ func (p *Pool) Store(hashes []uint64, keep []uint64) bool {
 		p.entries[i] = entry{next: p.free}
 		p.free = i
 		p.used--
+		p.there--
 	}
 	for _, h := range hashes {
 		i := p.free
@@ -124,12 +129,25 @@ func (p *Pool) Evicted() []uint64 { return p.evicted }
 // Arrive makes pending contents resident, the newest of all, in the order of
 // their hashes.
 func (p *Pool) Arrive(hashes []uint64) {
-	p.scratch = append(p.scratch[:0], hashes...)
-	slices.SortFunc(p.scratch, func(a, b uint64) int { return cmp.Compare(a, b) })
-	for _, h := range p.scratch {
+	for _, h := range p.sorted(hashes) {
 		i := p.table.Get(h)
 		p.entries[i].resident = true
+		p.there++
 		p.link(i)
+	}
+}
+
+func (p *Pool) sorted(hashes []uint64) []uint64 {
+	p.scratch = append(p.scratch[:0], hashes...)
+	slices.SortFunc(p.scratch, func(a, b uint64) int { return cmp.Compare(a, b) })
+	return p.scratch
+}
+
+// Renew makes resident contents the newest of all, in the order of their
+// hashes.
+func (p *Pool) Renew(hashes []uint64) {
+	for _, h := range p.sorted(hashes) {
+		p.Touch(h)
 	}
 }
 

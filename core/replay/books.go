@@ -151,7 +151,7 @@ func (b *books) record(worker int32, r stretch.Result, times []float64, again []
 		Turn: r.Turn, ArrivalMs: arrivalMs, FirstAdmitMs: nan, TerminalMs: nowMs,
 		FirstTokenMs: nan, SecondTokenMs: nan, LastTokenMs: nan,
 		InputLength: t.Input, RequestedOutput: t.Output, OutputLength: int32(len(times)),
-		ReusedTokens: r.Most, Worker: worker*int32(b.cfg.Engine.DPSize) + r.Rank, Status: status(r.Fate),
+		ReusedTokens: r.Most, FirstHostTokens: r.Host, Worker: worker*int32(b.cfg.Engine.DPSize) + r.Rank, Status: status(r.Fate),
 		AdmissionStart: int32(len(b.admissions)), AdmissionCount: r.Admits,
 	}
 	if n := len(times); n > 0 {
@@ -204,6 +204,10 @@ func (s *Sim) Summary() Summary {
 		NumTTFT: int64(len(b.ttft)), NumTPOT: int64(len(b.tpot)), NumE2E: int64(len(b.e2e)),
 		TTFT: stats.Of(b.ttft), TTST: stats.Of(b.ttst), TPOT: stats.Of(b.tpot), E2E: stats.Of(b.e2e),
 		ITL: b.gaps.ITL(), PerUser: b.gaps.PerUser(),
+	}
+	if s.host != nil {
+		p := s.host.Pool
+		r.SharedHost = &HostPool{CapacityBlocks: p.Total(), ResidentBlocks: p.Resident(), UsedBlocks: p.Used()}
 	}
 	seconds := max(b.durationMs/1000, 1e-9)
 	r.RequestThroughputRPS = float64(b.completed) / seconds

@@ -2,10 +2,12 @@ package replay
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/group"
+	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/core/workload"
@@ -21,6 +23,7 @@ type plain struct {
 	talk       *talk // nil: prompts are those of the workload
 	traceSize  int
 	sglang     bool
+	copies     bool     // to and from host memory
 	speculates bool     // and a request that cannot be served is to fail
 	rank       int      // of the next turn
 	tokens     []uint32 // scratch: a prompt
@@ -45,12 +48,12 @@ type note struct {
 	admits []Admission
 }
 
-func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int) *plain {
+func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, host *offload.Shared) *plain {
 	e := cfg.Engine
 	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
-	g := group.New(e, uint64(id))
+	g := group.NewSharing(e, uint64(id), host, int32(id*e.DPSize))
 	return &plain{
-		g: g, load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang,
+		g: g, load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang, copies: e.HostOffload.Blocks > 0,
 		speculates: e.MTP.Drafts > 0 && e.Backend != config.SGLang && !cfg.Parity,
 		fruitless:  make([]int, g.Ranks()), notes: make([][]note, g.Ranks()),
 	}
@@ -132,7 +135,8 @@ func (p *plain) running() int {
 	return n
 }
 
-// Idle says what becomes of the worker after a pass without time and effect.
+// Idle says what becomes of the worker after a pass without time and effect. It
+// waits for what it runs and for copies to and from host memory.
 func (p *plain) Idle() stretch.Verdict {
 	switch p.g.Convergence().Repeat {
 	case group.Countdown:
@@ -142,7 +146,7 @@ func (p *plain) Idle() stretch.Verdict {
 			return stretch.Again
 		}
 	case group.NotApplicable:
-		if p.running() > 0 {
+		if _, copies := p.g.NextInternalMs(); copies || p.running() > 0 {
 			return stretch.Parked
 		}
 	}
@@ -204,6 +208,18 @@ func (p *plain) complete(endMs float64) {
 	}
 }
 
+// NextInternalMs is when a copy between a rank and host memory ends next, +Inf
+// if none is under way or a pass is in flight.
+func (p *plain) NextInternalMs() float64 {
+	if ms, ok := p.g.NextInternalMs(); ok {
+		return ms
+	}
+	return math.Inf(1)
+}
+
+func (p *plain) Internal(nowMs float64) bool { return p.g.Internal(nowMs) }
+func (p *plain) Copied() bool                { return p.g.Copied() }
+
 // take notes what one rank said of a pass.
 func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
 	p.committed += out.Forward.PrefillTokens
@@ -214,7 +230,7 @@ func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {
 		n := &p.notes[rank][a.Req]
 		r := &n.result
 		if r.Admits == 0 {
-			r.AdmitMs, r.Reused = nowMs, int32(a.Reused)
+			r.AdmitMs, r.Reused, r.Host = nowMs, int32(a.Reused), int32(a.Host)
 		}
 		r.Admits++
 		r.Most = max(r.Most, int32(a.Reused))

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/group"
+	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/ranks"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/stride"
@@ -79,14 +81,16 @@ type Sim struct {
 	cfg      config.Replay
 	load     *workload.Workload
 	workers  []worker
+	copiers  []copier // the workers, if they have host memory
 	arrivals arrivals
 	books    books
 	windows  *windows  // nil: one event after the other
 	caches   []divider // of fast engines
 	ledger   ledger
-	numbers  *numbers      // plain engines: hash ids as tokens
-	talk     *talk         // nil: the workload's inputs are whole prompts
-	answers  *timing.Cache // of an outside provider of durations
+	numbers  *numbers        // plain engines: hash ids as tokens
+	talk     *talk           // nil: the workload's inputs are whole prompts
+	answers  *timing.Cache   // of an outside provider of durations
+	host     *offload.Shared // host memory of all workers; nil: they have their own or none
 
 	capMs   float64 // no timestamp after it is entered
 	busy    heap    // passes under way
@@ -94,7 +98,10 @@ type Sim struct {
 	parked  parked
 	due     []int32 // idle workers to drive at nowMs
 	isDue   []bool
-	driven  int // of due: those driven already, while driving
+	driven  int     // of due: those driven already, while driving
+	again   []int32 // driven without effect: once more after the next effect
+	copied  []int32 // of them, those to drive once more in any case
+	moved   bool    // something has happened since all idle workers were driven
 	driving bool
 	asking  int32 // worker whose pass waits for its duration; -1: none
 	begun   int64 // passes begun by drive
@@ -132,11 +139,15 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)
 	}
+	s.host = group.NewHost(cfg.Engine, cfg.NumWorkers)
 	fast := make([]*ranks.Group, 0, cfg.NumWorkers)
 	for i := range cfg.NumWorkers {
 		if plain {
-			p := newPlain(cfg, w, s.numbers, i)
+			p := newPlain(cfg, w, s.numbers, i, s.host)
 			p.talk = says
+			if p.copies {
+				s.copiers = append(s.copiers, p)
+			}
 			s.workers = append(s.workers, p)
 			continue
 		}
@@ -220,6 +231,7 @@ func (s *Sim) Step(budget int) Status {
 		if len(s.busy) > 0 {
 			t = min(t, s.busy[0].atMs)
 		}
+		t = min(t, s.nextInternalMs())
 		if s.arrivals.streaming && t >= s.arrivals.horizonMs {
 			return Idle
 		}
@@ -231,6 +243,7 @@ func (s *Sim) Step(budget int) Status {
 			return Done
 		}
 		s.books.tick(t)
+		s.moved = true
 		budget -= s.settle()
 	}
 	if s.unanswered() {
@@ -261,6 +274,7 @@ func (s *Sim) settle() int {
 				return 1 + int(s.begun-before)
 			}
 			s.unpark(received)
+			s.stir()
 			if len(s.due) == 0 {
 				return 1 + int(s.begun-before)
 			}
@@ -276,13 +290,18 @@ func (s *Sim) settle() int {
 			s.driven++
 		}
 		s.due, s.driven, s.driving = s.due[:0], 0, false
+		for _, w := range s.copied {
+			s.wake(w)
+		}
+		s.again, s.copied = s.again[:0], s.copied[:0]
 	}
 }
 
-// receive completes the passes that end now, then lets arrive what is due; what
-// waits for requests of a graph that have ended is decided in between. It reports
-// whether anything ended or arrived.
+// receive lets copies to and from host memory end, completes the passes that
+// end now, then lets arrive what is due; what waits for requests of a graph that
+// have ended is decided in between. It reports whether anything ended or arrived.
 func (s *Sim) receive() (any bool) {
+	s.internal()
 	for len(s.busy) > 0 && s.busy[0].atMs == s.books.nowMs {
 		w := s.busy.pop().id
 		s.flying[w] = false
@@ -290,6 +309,9 @@ func (s *Sim) receive() (any bool) {
 		s.show(w)
 		s.wake(w)
 		any = true
+	}
+	if s.host != nil {
+		s.internal()
 	}
 	if a := s.arrivals.agents; a != nil {
 		a.flush(s.books.nowMs)
@@ -340,12 +362,17 @@ func (s *Sim) drive(id int32) bool {
 			s.busy.push(event{atMs: endMs, id: id})
 			s.flying[id] = true
 			s.affect()
+			s.moved = true
+			s.rescan(id, false)
 			return true
 		}
 		complete(w, endMs)
 		if w.Effect() {
 			s.affect()
 		} else {
+			if s.copiers != nil && s.later(id) {
+				return true
+			}
 			v := w.Idle()
 			switch {
 			case v == stretch.Again:
@@ -360,6 +387,11 @@ func (s *Sim) drive(id int32) bool {
 			w.FailHead()
 		}
 		s.show(id)
+		s.moved = true
+		if len(s.again) > 0 {
+			s.rescan(id, true)
+			return true
+		}
 	}
 	return true
 }

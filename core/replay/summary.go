@@ -27,6 +27,7 @@ type Summary struct {
 	GPUHours              float64
 	PrefixReusedRatio     float64
 	FirstAdmissionReused  float64
+	SharedHost            *HostPool // nil without one
 	HasSLA                bool
 	GoodputCompleted      int64
 	GoodputRequestRPS     float64
@@ -59,6 +60,10 @@ type PlayOutcome struct {
 	Status     TerminalStatus
 }
 
+// HostPool is the host memory that all workers share, at the end of a run.
+// Pending contents use blocks.
+type HostPool struct{ CapacityBlocks, ResidentBlocks, UsedBlocks int }
+
 // TerminalStatus is how a request ended.
 type TerminalStatus uint8
 
@@ -90,6 +95,7 @@ type Record struct {
 	RequestedOutput int32
 	OutputLength    int32
 	ReusedTokens    int32 // maximum over the admissions
+	FirstHostTokens int32 // of those reused at the first admission, loaded from host memory
 	Worker          int32 // worker*DPSize + rank
 	Status          TerminalStatus
 	AdmissionStart  int32 // into Admissions

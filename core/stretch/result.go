@@ -25,6 +25,7 @@ type Result struct {
 	Emitted int32 // tokens
 	Admits  int32 // admissions
 	Reused  int32 // tokens, at the first admission
+	Host    int32 // of these, tokens loaded from host memory
 	Most    int32 // tokens, maximum over the admissions
 	AdmitMs float64
 }

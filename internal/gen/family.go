@@ -9,7 +9,7 @@ import (
 
 // Families are the kinds of case that FamilyCase makes.
 func Families() []string {
-	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats"}
+	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2"}
 }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
@@ -17,7 +17,7 @@ func Families() []string {
 // others), any mixture, or any mixture with durations from a profile. Family
 // vllm is Case itself. Family syn is the mixture with a synthetic workload
 // instead of a trace, family formats with a trace in a format other than
-// Mooncake.
+// Mooncake. Family g2 is vLLM with host memory.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -38,6 +38,10 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	}
 	c.Name = fmt.Sprintf("%s-%d", family, seed)
 	r := NewRand(seed ^ 0xF0A1171E5)
+	if family == "g2" {
+		offload(r, c)
+		return c, nil
+	}
 	often := 0.0 // how often a case has what its family does not ask for
 	switch family {
 	case "any", "npz":

@@ -76,7 +76,10 @@ func spell(sim *replay.Sim, load *workload.Workload, cfg config.Replay, kwargs m
 		return a, fmt.Errorf("our report: %w", err)
 	}
 	text.Reset()
-	requests := report.Requests{Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Ranks: int32(cfg.Engine.DPSize), Lane: sim.Lane}
+	requests := report.Requests{
+		Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Lane: sim.Lane,
+		Ranks: int32(cfg.Engine.DPSize), Tiers: cfg.Engine.HostOffload.Blocks > 0,
+	}
 	if load.NamesSessions(cfg.Concurrency > 0) {
 		requests.SessionID = load.SessionID
 	}

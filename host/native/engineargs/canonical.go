@@ -75,7 +75,7 @@ func engineFields() []field {
 		e("kv_cache_bytes_per_token", wantPositive+" or null", setOptUint(1, math.MaxUint64, func(a *Args) *OptUint { return &a.KVCacheBytesPerToken })),
 		e("kv_cache_groups", "an array", (*decoder).cacheGroups),
 		e("kv_cache_capacity_bytes", wantUint+" or null", setLater(number, "a KV cache measured in bytes")),
-		e("native_host_offload", wantObject+" or null", setLater(object, "host KV offload")),
+		e("native_host_offload", wantObject+" or null", (*decoder).hostOffload),
 		e("state_cache", wantObject+" or null", setLater(object, "the recurrent-state cache")),
 		e("kv_eviction_policy", `"lru" or null`, evictionPolicy),
 		e("prefix_match_unit", wantPositive+" or null", setLater(number, "a prefix match unit other than the block")),

@@ -14,6 +14,9 @@ func (d *decoder) check() error {
 	if err := d.speculation(); err != nil {
 		return err
 	}
+	if err := d.checkOffload(); err != nil {
+		return err
+	}
 	d.args.Engine.PrefillScheduleInterval = int(min(d.args.PrefillScheduleInterval, uint64(config.Unbounded)))
 	d.args.Engine.SGLang = d.args.sglang()
 	if fault := d.args.Engine.Check(); !fault.OK() {
@@ -107,6 +110,9 @@ func faultKey(f config.Field) string {
 
 // fault words a fault of core/config.
 func (d *decoder) fault(f config.Fault) error {
+	if f.Field == config.FieldHostOffload || f.Field == config.FieldKVCacheBytes {
+		return d.offloadFault(f)
+	}
 	key := faultKey(f.Field)
 	if f.Field == config.FieldTotalSlots {
 		if _, said := d.at[key]; !said {

@@ -65,10 +65,11 @@ type Args struct {
 	MTPSeed                 uint64 // acts only with aic_nextn
 	SGLang                  SGLang
 
-	KVTransferBytesPerToken OptUint  // bytes, disaggregated serving only
-	KVCacheBytesPerToken    OptUint  // bytes, host offload only
-	KVTransferBandwidthGBs  OptFloat // 1e9 bytes/s, disaggregated serving only
-	DestinationMissing      bool     // transfer only what the destination lacks
+	KVTransferBytesPerToken OptUint   // bytes, disaggregated serving only
+	KVCacheBytesPerToken    OptUint   // bytes, host offload only
+	KVLayoutID              OptString // names the layout of blocks in shared host memory
+	KVTransferBandwidthGBs  OptFloat  // 1e9 bytes/s, disaggregated serving only
+	DestinationMissing      bool      // transfer only what the destination lacks
 
 	StartupTimeS           OptFloat // acts only when workers are added
 	NumGPUBlocksExplicit   bool

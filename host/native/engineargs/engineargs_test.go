@@ -82,6 +82,14 @@ func TestDefaults(t *testing.T) {
 func TestSentences(t *testing.T) {
 	const at = "args.json:1:"
 	cases := []struct{ in, want string }{
+		{`{"engine": {"native_host_offload": {"num_host_blocks": 4}}}`, at + `36: engine.native_host_offload is an object; null is accepted without kv_cache_bytes_per_token`},
+		{`{"engine": {"native_host_offload": {}}}`, at + `36: engine.native_host_offload has no num_host_blocks; a whole number of at least 1 is accepted`},
+		{`{"engine": {"backend": "sglang", "kv_cache_bytes_per_token": 9, "native_host_offload": {"num_host_blocks": 4}}}`, at + `88: engine.native_host_offload is an object; null is accepted for backend sglang`},
+		{`{"engine": {"aic_nextn": 1, "kv_cache_bytes_per_token": 9, "native_host_offload": {"num_host_blocks": 4}}}`, at + `83: engine.native_host_offload is an object; null is accepted with aic_nextn`},
+		{`{"engine": {"enable_prefix_caching": false, "kv_cache_bytes_per_token": 9, "native_host_offload": {"num_host_blocks": 4}}}`, at + `99: engine.native_host_offload is an object; null is accepted without enable_prefix_caching`},
+		{`{"engine": {"kv_cache_bytes_per_token": 9, "native_host_offload": {"num_host_blocks": 4, "scope": "cluster_shared"}}}`, at + `67: engine.native_host_offload has no kv_layout_id; a text that is not blank is accepted with scope cluster_shared`},
+		{`{"engine": {"kv_cache_bytes_per_token": 9, "native_host_offload": {"num_host_blocks": 4, "scope": "rack"}}}`, at + `99: engine.native_host_offload.scope is the text "rack"; "dp_rank_local" or "cluster_shared" is accepted`},
+		{`{"num_g2_blocks": 4, "block_size": 16}`, at + `19: num_g2_blocks is the number 4; null is accepted without kv_bytes_per_token`},
 		{`{"engine": {"num_gpu_block": 5}}`, at + `13: unknown field "engine.num_gpu_block"; did you mean num_gpu_blocks?`},
 		{`{"engien": {}}`, at + `2: unknown field "engien"; did you mean engine?`},
 		{`{"blocksize": 5}`, at + `2: unknown field "blocksize"; did you mean block_size?`},
@@ -124,7 +132,6 @@ func TestNotBuilt(t *testing.T) {
 	for _, c := range []struct{ key, asks, neutral string }{
 		{"engine.worker_type", `"prefill"`, `"aggregated"`},
 		{"engine.worker_type", `"decode"`, `"aggregated"`},
-		{"engine.native_host_offload", `{"num_host_blocks": 4}`, `null`},
 		{"engine.g3_offload", `{}`, `null`},
 		{"engine.state_cache", `{}`, `null`},
 		{"engine.kv_eviction_policy", `"belady"`, `"lru"`},
@@ -134,7 +141,6 @@ func TestNotBuilt(t *testing.T) {
 		{"g1_backend", `"kvbm"`, `"native"`},
 		{"is_prefill", `true`, `false`},
 		{"is_decode", `true`, `false`},
-		{"num_g2_blocks", `4`, `null`},
 		{"num_g3_blocks", `4`, `null`},
 		{"enable_g4_storage", `true`, `false`},
 		{"aic_backend", `"vllm"`, `null`},

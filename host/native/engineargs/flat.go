@@ -76,6 +76,7 @@ func (d *decoder) flatForm(root value) error {
 	if e.Backend != config.VLLM && e.MaxModelLen != 0 {
 		return d.only("engine.max_model_len", "null is accepted for engine_type "+backendWords[e.Backend])
 	}
+	d.flatOffload()
 	blocks, said := d.at["engine.num_gpu_blocks"]
 	d.args.NumGPUBlocksExplicit = said && blocks.kind != null
 	return nil
@@ -132,14 +133,14 @@ func flatFields() []field {
 		{"is_decode", "is_decode", wantBool, checkBool},
 		{"has_perf_model", "has_perf_model", wantBool, checkBool},
 		{"planner_profile_data", "planner_profile_data", wantPath + " or null", flatProfile},
-		{"num_g2_blocks", "num_g2_blocks", wantUint + " or null", setLater(number, "host KV offload")},
 		{"num_g3_blocks", "num_g3_blocks", wantUint + " or null", setLater(number, "G3 KV offload")},
 		{"enable_g4_storage", "enable_g4_storage", wantBool, flatG4},
 		{"offload_batch_size", "offload_batch_size", wantPositive + " or null", checkUint},
 		{"sglang", "engine.sglang", wantObject + " or null", flatObject(flatSGLangFields)},
 		{"trtllm", "engine.trtllm", wantObject + " or null", flatObject(trtllmFields)},
 	}
-	for _, pair := range []string{"g1_to_g2", "g2_to_g1", "g2_to_g3", "g3_to_g2", "g2_to_g4", "g4_to_g2"} {
+	fields = append(fields, flatHostFields()...)
+	for _, pair := range []string{"g2_to_g3", "g3_to_g2", "g2_to_g4", "g4_to_g2"} {
 		name := "bandwidth_" + pair + "_gbps"
 		fields = append(fields, field{name, name, wantNumber + " or null", checkReal})
 	}

@@ -58,6 +58,7 @@ type decoder struct {
 	at       map[string]value
 	older    bool // the flat form of the older releases
 	pageSize int  // sglang.page_size of the flat form
+	flatHost flatHost
 
 	accepts map[string]string // phrase of each field read
 	rates   OptString         // aic_nextn_accept_rates as written

@@ -56,6 +56,7 @@ func (a Args) marshalEngine(w *writer) {
 	if a.KVCacheBytesPerToken.Set {
 		w.optWhole("kv_cache_bytes_per_token", a.KVCacheBytesPerToken)
 	}
+	a.marshalHostOffload(w)
 	w.optReal("kv_transfer_bandwidth", a.KVTransferBandwidthGBs)
 	w.text("kv_transfer_timing_mode", transferWords[index(a.DestinationMissing)])
 	a.marshalTiming(w)
@@ -68,6 +69,35 @@ func (a Args) marshalEngine(w *writer) {
 	w.shut()
 	w.open("trtllm")
 	w.text("capacity_scheduler_policy", "guaranteed_no_evict")
+	w.shut()
+}
+
+// marshalHostOffload leaves out what is as by default, as the reference does,
+// but for the bandwidths of a rank.
+func (a Args) marshalHostOffload(w *writer) {
+	h, usual := a.Engine.HostOffload, config.DefaultHostOffload(0)
+	if h.Blocks == 0 {
+		return
+	}
+	w.open("native_host_offload")
+	if h.Scope != usual.Scope {
+		w.text("scope", hostScopeWords[h.Scope])
+	}
+	w.whole("num_host_blocks", uint64(h.Blocks))
+	w.real("d2h_bandwidth_gbps", h.D2HGBs)
+	w.real("h2d_bandwidth_gbps", h.H2DGBs)
+	if h.SharedD2HGBs != usual.SharedD2HGBs {
+		w.real("shared_d2h_bandwidth_gbps", h.SharedD2HGBs)
+	}
+	if h.SharedH2DGBs != usual.SharedH2DGBs {
+		w.real("shared_h2d_bandwidth_gbps", h.SharedH2DGBs)
+	}
+	if h.FirstByteLatencyMs != usual.FirstByteLatencyMs {
+		w.real("latency_to_first_byte_ms", h.FirstByteLatencyMs)
+	}
+	if a.KVLayoutID.Set {
+		w.optText("kv_layout_id", a.KVLayoutID)
+	}
 	w.shut()
 }
 

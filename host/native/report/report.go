@@ -10,6 +10,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -89,6 +90,10 @@ func (r *Report) entries() entries {
 		e.whole("goodput_completed_requests", r.GoodputCompleted)
 		e.real("goodput_request_throughput_rps", r.GoodputRequestRPS)
 		e.real("goodput_output_throughput_tok_s", r.GoodputOutputTokS)
+	}
+	if p := r.SharedHost; p != nil {
+		e = append(e, entry{"g2_domains", fmt.Sprintf("[\n    {\n      \"capacity_blocks\": %d,\n      \"resident_blocks\": %d,\n      \"used_blocks\": %d\n    }\n  ]",
+			p.CapacityBlocks, p.ResidentBlocks, p.UsedBlocks)})
 	}
 	e.whole("num_ttft_samples", r.NumTTFT)
 	e.whole("num_tpot_samples", r.NumTPOT)

@@ -18,6 +18,7 @@ type Requests struct {
 	Admissions []replay.Admission // that the records point into
 	Workload   *workload.Workload
 	Ranks      int32 // data-parallel ranks of a worker; 0 means 1
+	Tiers      bool  // say which tokens were found on the GPU and which in host memory
 
 	// SessionID names a session of the workload in the records. Nil leaves
 	// session and turn null, as the reference does where every session has
@@ -118,6 +119,9 @@ func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []b
 	b = appendWhole(b, `,"requested_output_length":`, rec.RequestedOutput)
 	b = appendWhole(b, `,"output_length":`, rec.OutputLength)
 	b = appendWhole(b, `,"reused_input_tokens":`, rec.ReusedTokens)
+	if r.Tiers {
+		b = r.appendTiers(b, rec)
+	}
 	b = appendWhole(b, `,"prefill_worker_idx":null,"decode_worker_idx":`, rec.Worker)
 	b = append(b, `,"prefill_admit_ms":null,"source_held_ms":null,"destination_reserved_ms":null`...)
 	b = append(b, `,"destination_activated_ms":null,"decode_admit_ms":null,"source_released_ms":null`...)
@@ -169,11 +173,25 @@ func (r *Requests) appendAdmissions(b []byte, rec *replay.Record) []byte {
 		b = appendWhole(b, `,"pool_admission_ordinal":`, int32(i))
 		b = appendMs(b, `,"pool":"agg","at_ms":`, a.AtMs)
 		b = appendWhole(b, `,"reused_input_tokens":`, a.Reused)
+		if r.Tiers && i == 0 { // the reference tells them apart at the first only
+			b = appendWhole(b, `,"g1_reused_input_tokens":`, a.Reused-rec.FirstHostTokens)
+			b = appendWhole(b, `,"host_reused_input_tokens":`, rec.FirstHostTokens)
+		}
 		b = strconv.AppendBool(append(b, `,"is_readmission":`...), i > 0)
 		b = append(b, '}')
 	}
 	b = appendWhole(b, `],"admission_count":`, rec.AdmissionCount)
 	return appendWhole(b, `,"readmission_count":`, max(rec.AdmissionCount-1, 0))
+}
+
+// appendTiers splits what was reused at the first admission by where it was.
+func (r *Requests) appendTiers(b []byte, rec *replay.Record) []byte {
+	if rec.AdmissionCount == 0 {
+		return append(b, `,"first_admission_g1_reused_input_tokens":null,"first_admission_host_reused_input_tokens":null`...)
+	}
+	reused := r.Admissions[rec.AdmissionStart].Reused
+	b = appendWhole(b, `,"first_admission_g1_reused_input_tokens":`, reused-rec.FirstHostTokens)
+	return appendWhole(b, `,"first_admission_host_reused_input_tokens":`, rec.FirstHostTokens)
 }
 
 // span is a latency: absent if an end is absent, never below 0.

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"math"
+	"slices"
+)
+
+// copier is what the event loop needs besides of workers with host memory.
+type copier interface {
+	// NextInternalMs is when a copy ends next, +Inf if none is under way or a
+	// pass is in flight.
+	NextInternalMs() float64
+	// Internal does what is due and reports whether there was anything.
+	Internal(nowMs float64) bool
+	// Copied reports whether a copy ended with the last pass.
+	Copied() bool
+}
+
+// nextInternalMs is when an idle worker next has something to do by itself: a
+// copy to or from host memory ends. What ends while a pass is under way is seen
+// at its end (engine notes §11). +Inf: nothing.
+func (s *Sim) nextInternalMs() float64 {
+	ms := math.Inf(1)
+	for id, w := range s.copiers {
+		if !s.flying[id] {
+			ms = min(ms, w.NextInternalMs())
+		}
+	}
+	return ms
+}
+
+// internal lets the idle workers do what is due by now, in the order of their
+// ids. A worker that did something is driven.
+func (s *Sim) internal() {
+	for id, w := range s.copiers {
+		if !s.flying[id] && w.Internal(s.books.nowMs) {
+			s.wake(int32(id))
+		}
+	}
+}
+
+// later reports whether an idle worker that did nothing that could be seen is
+// left for now: it is driven again after the next effect of another, for what
+// that may have changed in shared host memory, and in any case if it ended
+// copies (corrections §3).
+func (s *Sim) later(id int32) bool {
+	copied := s.copiers[id].Copied()
+	if copied {
+		s.copied = append(s.copied, id)
+		s.moved = true
+	}
+	if copied || s.host != nil {
+		s.again = append(s.again, id)
+		return true
+	}
+	return false
+}
+
+// rescan begins the scan of the due workers anew, because worker id has done
+// something: those whose last pass ended copies but did nothing else come
+// next, and id too if it may do more (corrections §3). Of the workers driven so
+// far all others have nothing left to do.
+func (s *Sim) rescan(id int32, more bool) {
+	if len(s.again) == 0 {
+		return
+	}
+	if more {
+		s.again = append(s.again, id)
+	}
+	slices.Sort(s.again)
+	s.due = slices.Insert(s.due, s.driven+1, s.again...)
+	s.again, s.copied = s.again[:0], s.copied[:0]
+}
+
+// stir makes all idle workers due where they share host memory: what one does
+// there another may see.
+func (s *Sim) stir() {
+	if s.host == nil || !s.moved {
+		return
+	}
+	s.moved = false
+	for id, w := range s.workers {
+		if !s.flying[id] && w.Ready() {
+			s.wake(int32(id))
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package gen
+
+import "slices"
+
+// offload gives a case host memory, and prompts that come back after others
+// have pushed them off the GPU. Bandwidths and sizes are such that copies often
+// end together, or when a pass does.
+func offload(r *Rand, c *ReplayCase) {
+	e := c.Engine()
+	if !r.Chance(0.02) {
+		delete(e, "enable_prefix_caching")
+	}
+	launch := object(c.Kwargs, "extra_engine_args")
+	if ranks := pick(r, 1, 1, 1, 2, 3, 4); ranks > 1 {
+		launch["dp_size"] = ranks
+	}
+	gpu, _ := e["num_gpu_blocks"].(int)
+	if gpu > 100 {
+		gpu = r.Between(4, 60)
+		e["num_gpu_blocks"] = gpu
+	}
+	e["kv_cache_bytes_per_token"] = pick(r, 1, 1000, 100_000, 250_000, 500_000, 1_000_000, 1_000_000, r.Between(1, 3_000_000))
+	h := map[string]any{"num_host_blocks": pick(r, 1, 2, r.Between(1, 10), r.Between(1, 2*gpu), r.Between(gpu, 8*gpu))}
+	e["native_host_offload"] = h
+	bandwidth := func(key string, chance float64) {
+		if r.Chance(chance) {
+			h[key] = pick(r, 0, 0.1, 0.25, 0.5, 1, 1, 2, 4, 4, 8, 32, float64(r.Between(1, 2000))/64)
+		}
+	}
+	bandwidth("d2h_bandwidth_gbps", 0.9)
+	bandwidth("h2d_bandwidth_gbps", 0.9)
+	if r.Chance(0.3) {
+		h["latency_to_first_byte_ms"] = pick(r, 0, 0.1, 1, 2, 5, 10, 30)
+	}
+	c.comeBack(r)
+	if scoped := NewRand(r.Uint64()); scoped.Chance(0.5) {
+		share(scoped, h)
+	}
+}
+
+// share makes the pool one of all workers.
+func share(r *Rand, h map[string]any) {
+	h["scope"], h["kv_layout_id"] = "cluster_shared", "layout"
+	for _, key := range []string{"shared_d2h_bandwidth_gbps", "shared_h2d_bandwidth_gbps"} {
+		if r.Chance(0.8) {
+			h[key] = pick(r, 0, 0.25, 0.5, 1, 1.5, 2, 4, 8, 80, float64(r.Between(1, 2000))/64)
+		}
+	}
+}
+
+// comeBack appends copies of earlier rows: their prompts come again, longer,
+// shorter or as they were.
+func (c *ReplayCase) comeBack(r *Rand) {
+	last := 0.0
+	for i := range c.Rows {
+		if t := c.Rows[i].Timestamp; t != nil {
+			last = max(last, *t)
+		}
+	}
+	first := len(c.Rows)
+	gap := pick(r, 0, 2, 10, 40)
+	for range r.Between(0, 25) {
+		row := c.Rows[r.Intn(first)]
+		if row.SessionID != nil {
+			continue
+		}
+		last += float64(r.Between(0, gap))
+		row.Timestamp, row.CreatedTime, row.RequestID, row.Delay, row.DelayMs = ptr(last), nil, nil, nil, nil
+		row.OutputTokenIDs = nil
+		row.HashIDs = slices.Clone(row.HashIDs)
+		row.OutputTokens, row.OutputLength = nil, ptr(int64(pick(r, 0, 1, 1, 2, r.Between(1, 8))))
+		c.Rows = append(c.Rows, row)
+	}
+}
