@@ -48,11 +48,14 @@ func (g *Group) decode(endMs, untilMs float64, most int) (float64, int) {
 		ends[n] = endMs
 	}
 	g.log.Shorten(most - n)
-	if n > 0 {
-		for _, r := range g.ranks {
-			r.Advance(n)
-		}
+	if n == 0 {
+		return endMs, 0
 	}
+	free := g.step/g.interval != (g.step+n)/g.interval
+	for _, r := range g.ranks {
+		r.Advance(n, free)
+	}
+	g.step += n
 	return endMs, n
 }
 

@@ -13,6 +13,8 @@ type Group struct {
 	ranks     []*stretch.Worker
 	log       stretch.Log
 	next      int     // rank of the next turn
+	interval  int     // prompts are computed in every interval-th pass
+	step      int     // passes since the group was last drained
 	startMs   float64 // of the last pass
 	ended     []int32
 	committed int
@@ -22,7 +24,10 @@ type Group struct {
 // New returns worker id (from 0) of a run, idle. cfg is checked and its engine one
 // that stretch.Serves.
 func New(cfg config.Replay, id int, w *workload.Workload) *Group {
-	g := &Group{ranks: make([]*stretch.Worker, cfg.Engine.DPSize)}
+	g := &Group{ranks: make([]*stretch.Worker, cfg.Engine.DPSize), interval: 1}
+	if len(g.ranks) > 1 {
+		g.interval = cfg.Engine.PrefillScheduleInterval
+	}
 	for i := range g.ranks {
 		g.ranks[i] = stretch.New(cfg, w, &g.log, id, i)
 	}
@@ -91,13 +96,14 @@ func (g *Group) Preemptions() int64 {
 // asks has been answered, and nothing else may be called before.
 func (g *Group) Begin(nowMs float64) float64 {
 	endMs, known := nowMs, true
+	free := g.interval == 1 || g.step%g.interval == 0
 	committed, effect, ended := 0, false, g.ended[:0]
 	for i, r := range g.ranks {
 		if !r.Ready() {
-			r.Advance(1)
+			r.Advance(1, free)
 			continue
 		}
-		if ms := r.Begin(nowMs); ms > endMs {
+		if ms := r.Begin(nowMs, free); ms > endMs {
 			endMs = ms
 		} else if ms == timing.Unknown {
 			known = false
@@ -126,6 +132,18 @@ func (g *Group) Resume() float64 {
 	}
 	g.log.Amend(endMs)
 	return endMs
+}
+
+// Complete is to be called at the end of a pass. What arrives before keeps the
+// group from being drained, on which the interval between prompts depends; where
+// there is none, it may be left out (engine notes §3).
+func (g *Group) Complete() {
+	if g.interval == 1 {
+		return
+	}
+	if g.step++; !g.Ready() {
+		g.step = 0
+	}
 }
 
 // Ask is what has to be known before Resume can tell, if there is anything: of

@@ -140,6 +140,8 @@ func TestGlideEqualsPasses(t *testing.T) {
 		}
 		if r.Intn(3) == 0 {
 			e.Backend = config.TRTLLM
+		} else if r.Intn(2) == 0 {
+			e.PrefillScheduleInterval = 1 + r.Intn(30)
 		}
 		list := make([][2]int32, 40)
 		for i := range list {
@@ -171,6 +173,7 @@ func TestGlideEqualsPasses(t *testing.T) {
 					if !(endMs < untilMs) || len(step.Ended()) > 0 {
 						t.Fatalf("seed %d: a pass too many at %v", seed, endMs)
 					}
+					step.Complete()
 					endMs = step.Begin(endMs)
 				}
 				if endMs != toMs || step.Pass() != glide.Pass() || !slices.Equal(step.Log(first), glide.Log(first)) {
@@ -181,6 +184,8 @@ func TestGlideEqualsPasses(t *testing.T) {
 				}
 				glided += n
 			}
+			step.Complete()
+			glide.Complete()
 			compare(t, seed, step, glide)
 			if now = endMs; !step.Effect() && endMs == now && step.Idle() == stretch.Hopeless {
 				step.FailHead()

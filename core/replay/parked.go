@@ -15,9 +15,12 @@ type parked struct {
 }
 
 func (p *parked) init(cfg config.Replay) {
-	e := cfg.Engine
-	p.counts = cfg.Parity && e.DPSize > 1 && e.PrefillScheduleInterval > 1
+	p.counts = cfg.Parity && counts(cfg.Engine)
 }
+
+// counts reports whether it matters how many passes a worker has run: whether an
+// interval lies between the prompts of its ranks.
+func counts(e config.Engine) bool { return e.DPSize > 1 && e.PrefillScheduleInterval > 1 }
 
 // park is told of every worker that is left alone.
 func (s *Sim) park(id int32) {

@@ -8,6 +8,7 @@ import (
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/group"
 	"github.com/dryserve/dryserve/core/offload"
+	"github.com/dryserve/dryserve/core/ranks"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/core/workload"
@@ -182,11 +183,13 @@ func (p *plain) Resume() float64              { return p.g.EndMs() }
 func (p *plain) Ask() (timing.Query, bool)    { return p.g.Ask() }
 func (p *plain) ShareAnswers(c *timing.Cache) { p.g.ShareAnswers(c) }
 
-// complete ends the pass of a worker when its time has come. That of a fast
-// engine is over when it has begun.
+// complete ends the pass of a worker when its time has come.
 func complete(w worker, endMs float64) {
-	if p, ok := w.(*plain); ok {
-		p.complete(endMs)
+	switch w := w.(type) {
+	case *ranks.Group:
+		w.Complete()
+	case *plain:
+		w.complete(endMs)
 	}
 }
 

@@ -178,7 +178,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	// A window goes on until its time is up. Under parity speculation may keep a
 	// worker at one time for ever (stretch.Circling), and Step has to return.
 	endless := cfg.Parity && cfg.Engine.MTP.Drafts > 0
-	if len(fast) > 0 && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() && !endless {
+	if len(fast) > 0 && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() && !endless && !counts(cfg.Engine) {
 		s.windows = newWindows(fast, model)
 	}
 	return s

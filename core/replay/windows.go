@@ -15,7 +15,8 @@ import (
 // have seen. It gives the same bytes as the event loop.
 //
 // It is used only where a pass that emits tokens takes time, so no token
-// appears twice at one timestamp of a worker.
+// appears twice at one timestamp of a worker, and where no interval between
+// prompts depends on what arrives while a pass is under way.
 type windows struct {
 	lanes  []lane
 	spanMs float64 // length of the next window

@@ -60,6 +60,10 @@ func (w *Worker) admit(nowMs float64) {
 			return
 		}
 		cached := hits * w.blockSize
+		if b.deferred && length-cached > 1 {
+			w.stalled = false
+			return
+		}
 		n, ok := w.chunk(c.input, length, cached)
 		if !ok {
 			// With more budget it may fit: only a pass that spent nothing on

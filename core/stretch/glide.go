@@ -112,8 +112,9 @@ func (w *Worker) Decode(ms []float64) int {
 	return len(ms)
 }
 
-// Advance runs the next passes, for which the rank is Calm.
-func (w *Worker) Advance(passes int) {
+// Advance runs the next passes, for which the rank is Calm; free: one of them is,
+// see Begin.
+func (w *Worker) Advance(passes int, free bool) {
 	w.pass += int64(passes)
 	w.work, w.ended = timing.Pass{}, w.ended[:0]
 	grow := w.turn(passes)
@@ -122,6 +123,7 @@ func (w *Worker) Advance(passes int) {
 		w.pool.Take(grow)
 		w.sumLen += n * passes
 	}
+	w.short = w.short || free && w.wait.len() > 0
 }
 
 // turn moves on in the buckets and returns how many blocks the steady requests

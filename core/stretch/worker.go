@@ -80,6 +80,7 @@ type batch struct {
 	committed int // tokens scheduled for them
 	effect    bool
 	preempted bool
+	deferred  bool // prompts are not computed
 }
 
 // Worker is the scheduler of one rank.
@@ -116,6 +117,7 @@ type Worker struct {
 	buckets []int32 // requests that open a block in passes = index mod BlockSize
 	next    int64   // earliest of done
 	stalled bool    // the queue's head stays where it is until a completion
+	short   bool    // the last pass free to admit all left somebody waiting
 
 	pass    int64       // number of the next pass, in the worker's log
 	slot    int         // pass mod BlockSize
@@ -129,10 +131,9 @@ type Worker struct {
 }
 
 // Serves reports whether this engine can stand for e: ranks of vLLM or
-// TensorRT-LLM that serve whole requests and admit prompts in every pass.
+// TensorRT-LLM that serve whole requests.
 func Serves(e config.Engine) bool {
-	return e.Backend != config.SGLang && e.Role == config.Aggregated && (e.DPSize == 1 || e.PrefillScheduleInterval == 1) &&
-		e.HostOffload.Blocks == 0 && e.BlockSize <= MaxBlockSize
+	return e.Backend != config.SGLang && e.Role == config.Aggregated && e.HostOffload.Blocks == 0 && e.BlockSize <= MaxBlockSize
 }
 
 // New returns an idle rank by its number within a worker, and the worker's in the
@@ -185,22 +186,36 @@ func (w *Worker) Ended() []int32 { return w.ended }
 
 // Begin runs the pass that starts at nowMs and returns its end, were the rank
 // alone: the caller logs the worker's. State is the pass's outcome at once; what
-// it ended is for the caller to show at the end.
+// it ended is for the caller to show at the end. A pass that is not free
+// computes no prompts, unless somebody waits for room or nobody can decode.
 //
 // If an outside provider has to say how long the pass takes, the answer is
 // timing.Unknown. All but the end is done then; Resume tells it once what Ask
 // asks has been answered, and nothing else may be called before.
-func (w *Worker) Begin(nowMs float64) float64 {
-	w.batch = batch{budget: w.maxTokens}
+func (w *Worker) Begin(nowMs float64, free bool) float64 {
+	w.batch = batch{budget: w.maxTokens, deferred: !free && !w.short && w.decodes()}
 	w.ended, w.refused = w.ended[:0], w.refused[:0]
 	w.scheduleRunning()
 	w.admit(nowMs)
 	b := &w.batch
+	if !b.deferred && !b.preempted {
+		w.short = w.wait.len() > 0
+	}
 	w.work = timing.Pass{StartMs: nowMs, Prompts: b.count, ISL: b.isl, Prefix: b.prefix}
 	if w.spec.on {
 		return w.emitBursts()
 	}
 	return w.emit()
+}
+
+// decodes reports whether the prompt of a running request is computed.
+func (w *Worker) decodes() bool {
+	for _, id := range w.run[w.steady:] {
+		if r := &w.reqs[id]; r.known >= int64(r.input) {
+			return true
+		}
+	}
+	return w.steady > 0
 }
 
 // Resume is Begin's answer for the last pass, 0 if the rank had no part in it.
@@ -228,6 +243,10 @@ func (w *Worker) scheduleRunning() {
 		}
 	}
 	for i := w.steady; i < len(w.run) && b.budget > 0; {
+		if r := &w.reqs[w.run[i]]; b.deferred && r.known < int64(r.input) {
+			i++
+			continue
+		}
 		switch w.schedule(w.run[i]) {
 		case scheduled:
 			// A victim at a smaller index (fifo) has shifted the list: the
