@@ -25,6 +25,9 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run does everything but exiting.
 func run(args []string, stdout, stderr *os.File) int {
+	if len(args) > 0 && args[0] == "serve" {
+		return serve(args[1:], os.Stdin, stdout, stderr)
+	}
 	o, err := parse(args)
 	switch {
 	case err != nil:
