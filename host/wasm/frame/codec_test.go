@@ -43,7 +43,7 @@ func (e *everything) fields() []Field {
 
 var someEverything = []everything{
 	{},
-	{true, 255, -1 << 62, -5, math.MinInt64, math.MaxUint32, math.MaxUint64, math.Inf(-1), strings.Repeat("ä", 200), []byte{0, 1}, []float64{0.1, -0.0, math.Pi}, []int32{-1, 7}, [5]float64{1, 2, 3, 4, 5}, stats.Dist{Mean: 1, Std: 9}},
+	{true, 255, -1 << 62, -5, math.MinInt64, math.MaxUint32, math.MaxUint64, math.Inf(-1), strings.Repeat("ä", 200), []byte{0, 1}, []float64{0.1, math.Copysign(0, -1), math.Pi}, []int32{-1, 7}, [5]float64{1, 2, 3, 4, 5}, stats.Dist{Mean: 1, Std: 9}},
 	{false, 128, 1 << 62, 40000, 1<<32 + 1, 1 << 16, 1 << 40, 1e-310, strings.Repeat("x", 31), make([]byte, 300), nil, nil, [5]float64{}, stats.Dist{}},
 	{false, 127, -33, -129, -32769, 256, 1<<63 - 1, -0.5, strings.Repeat("x", 70000), make([]byte, 70000), nil, nil, [5]float64{}, stats.Dist{}},
 }
