@@ -63,7 +63,7 @@ func get(b []byte, from any) []byte {
 // Decode reads one frame. Keys may stand in any order; all must be among the
 // fields, and the needed ones be there. Byte slices alias the frame.
 func Decode(b []byte, fields []Field) Fault {
-	if f := check(b); f.Code != OK {
+	if f := Check(b); f.Code != OK {
 		return f
 	}
 	var few [16]bool
@@ -103,8 +103,9 @@ func Decode(b []byte, fields []Field) Fault {
 	return Fault{}
 }
 
-// check goes through a whole frame: its form, then its version.
-func check(b []byte) Fault {
+// Check goes through a whole frame: its form, then its version. It allocates
+// nothing, whatever lengths the frame claims.
+func Check(b []byte) Fault {
 	r := reader{b: b}
 	head := r.next()
 	if head.kind != mapping {

@@ -137,7 +137,7 @@ func DecodeRun(b []byte) (*Run, Fault) {
 
 // peekBackend finds the backend before anything else is read.
 func peekBackend(b []byte) (config.Backend, Fault) {
-	if f := check(b); f.Code != OK {
+	if f := Check(b); f.Code != OK {
 		return 0, f
 	}
 	r := reader{b: b}

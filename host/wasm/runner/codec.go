@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/stats"
@@ -67,16 +66,21 @@ func encodeBytes(e *msgpack.Encoder, b []byte) error {
 	return e.EncodeBytes(b)
 }
 
-// Pairs decodes a frame to its values by key, but for the version.
+// Pairs decodes a frame to its values by key, but for the version. The library
+// makes room for what a frame claims before it has seen that it is there, so the
+// form is checked first.
 func Pairs(b []byte) (map[string]any, error) {
-	r := bytes.NewReader(b)
-	d := msgpack.NewDecoder(r)
+	switch f := frame.Check(b); f.Code {
+	case frame.OK:
+	case frame.WrongVersion:
+		return nil, fmt.Errorf("the version is %d, not %d", f.Found, frame.ABI)
+	default:
+		return nil, fmt.Errorf("at byte %d it is no map of flat values", f.At)
+	}
+	d := msgpack.NewDecoder(bytes.NewReader(b))
 	n, err := d.DecodeMapLen()
 	if err != nil {
 		return nil, err
-	}
-	if n < 0 || n > len(b) {
-		return nil, fmt.Errorf("%d keys in %d bytes", n, len(b))
 	}
 	values := make(map[string]any, n)
 	for range n {
@@ -87,32 +91,12 @@ func Pairs(b []byte) (map[string]any, error) {
 		if _, twice := values[key]; twice {
 			return nil, fmt.Errorf("the key %q stands twice", key)
 		}
-		if values[key], err = flat(d); err != nil {
+		if values[key], err = d.DecodeInterface(); err != nil {
 			return nil, err
 		}
 	}
-	if r.Len() > 0 {
-		return nil, fmt.Errorf("%d bytes are left over", r.Len())
-	}
-	if v, err := whole(values[frame.VersionKey]); err != nil || v != frame.ABI {
-		return nil, fmt.Errorf("the version is %v, not %d", values[frame.VersionKey], frame.ABI)
-	}
 	delete(values, frame.VersionKey)
 	return values, nil
-}
-
-// flat decodes a value that is no array, map or extension: for those the
-// library makes room as they say, before it has seen that they are there.
-func flat(d *msgpack.Decoder) (any, error) {
-	code, err := d.PeekCode()
-	if err != nil {
-		return nil, err
-	}
-	if msgpcode.IsFixedArray(code) || msgpcode.IsFixedMap(code) || msgpcode.IsExt(code) ||
-		code >= msgpcode.Array16 && code <= msgpcode.Map32 {
-		return nil, fmt.Errorf("a value of code %#x is not flat", code)
-	}
-	return d.DecodeInterface()
 }
 
 // Decode reads a frame that has exactly the given fields.
