@@ -85,7 +85,7 @@ func SetDist(d *stats.Dist, column []float64) bool {
 // record.
 type RowColumns struct {
 	Turn, InputLength, RequestedOutput, OutputLength, ReusedTokens, FirstHostTokens []int32
-	Worker, Status, AdmissionCount                                 []int32
+	Worker, Status, AdmissionCount                                                  []int32
 
 	ArrivalMs, FirstAdmitMs, TerminalMs, FirstTokenMs, SecondTokenMs, LastTokenMs []float64
 
