@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build test bench fuzz lint oracle corpus clean
+.PHONY: help demo build wasm test bench fuzz lint oracle corpus clean
 
 GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -29,8 +29,11 @@ demo: build ## replay an example trace with one worker and with four
 	bin/replay examples/conversation-2k.jsonl --extra-engine-args examples/engine-default.json --report-json bin/demo-1.json
 	bin/replay examples/conversation-2k.jsonl --extra-engine-args examples/engine-default.json --num-workers 4 --report-json bin/demo-4.json
 
-build: ## build the programs into bin/
+build: wasm ## build the programs into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+
+wasm: ## build core.wasm, which the programs carry
+	$(GO) run ./internal/corewasm/cmd/corewasm
 
 test: ## vet, then run every test; the core also with its invariants checked
 	$(GO) vet ./...
@@ -77,4 +80,4 @@ corpus: ## record the reference's answers that the tests compare with
 	$(GO) run ./internal/oracle/cmd/oracle -family syn -seed 1 -n 150 -corpus testdata/oracle/corpus-syn.jsonl.gz
 
 clean: ## remove what the other verbs built
-	rm -rf bin
+	rm -rf bin host/wasm/binary/core.wasm

@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dryserve/dryserve/internal/corewasm"
 )
 
 // badInput is one way to misuse the program: files, arguments, and the one
@@ -148,6 +151,9 @@ var badInputs = []badInput{
 	{"a negative reserve", one, `--extra-engine-args {"engine":{"backend":"sglang","sglang":{"schedule_conservativeness":-1}}}`, 1, `--extra-engine-args:1:69: engine.sglang.schedule_conservativeness is the number -1; a finite number of at least 0 is accepted for backend sglang`},
 	{"engine empty", one, "--extra-engine-args=", 1, "--extra-engine-args is empty; JSON or the path of a JSON file is accepted"},
 
+	{"a file for a cache", one, "--engine wasm --wasm-cache t.jsonl", 1, "--wasm-cache: the cache for compiled WebAssembly cannot be used: mkdir t.jsonl: not a directory; a directory that can be written is accepted"},
+	{"no cache", one, "--engine wasm --wasm-cache=", 1, "--wasm-cache is empty; a path is accepted"},
+	{"another engine", one, "--engine fast", 2, `--engine is "fast"; native or wasm is accepted`},
 	{"report below a file", one, "--report-json t.jsonl/r.json", 1, "--report-json: cannot write t.jsonl/r.json: not a directory"},
 	{"lines into a directory", one, "--report-jsonl .", 1, "--report-jsonl: cannot write .: is a directory"},
 	{"report on a full device", one, "--report-json /dev/full", 1, "cannot write /dev/full: no space left on device"},
@@ -176,11 +182,19 @@ func TestBadInput(t *testing.T) {
 				args = append(args, strings.Fields(c.args)...)
 			}
 			expect(t, invoke(t, dir, args...), c.status, c.want)
+			if got := invoke(t, dir, append(slices.Clone(sandbox), args...)...); !notYet(got) {
+				expect(t, got, c.status, c.want)
+			}
 			if after := tree(t, dir); after != before {
 				t.Errorf("files changed from\n%s\nto\n%s", before, after)
 			}
 		})
 	}
+}
+
+// notYet tells a trace in a format that core.wasm does not read.
+func notYet(got outcome) bool {
+	return got.status == 2 && strings.HasSuffix(got.stderr, "which core.wasm does not read yet; want mooncake or mooncake-delta, or --engine native\n")
 }
 
 // expect wants nothing on standard output and one sentence on standard error.
@@ -294,4 +308,29 @@ func TestRejectedAsReference(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A program that was built without core.wasm says so; natively it works.
+func TestWithoutCore(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one)
+	core, err := filepath.Abs("../../" + corewasm.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{core: ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "overlay.json", string(overlay))
+	bare := filepath.Join(dir, "bare")
+	if out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", bare, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(bare, "t.jsonl", "--engine", "wasm")
+	cmd.Dir = dir
+	expect(t, finish(t, cmd), 1, "--engine wasm: this program was built without core.wasm; one built with make carries it")
+	cmd = exec.Command(bare, "t.jsonl")
+	cmd.Dir = dir
+	ok(t, finish(t, cmd))
 }

@@ -144,7 +144,11 @@ func TestUnservable(t *testing.T) {
 	}
 
 	put(t, dir, "many.jsonl", strings.Repeat(outgrows(""), 7))
-	got = invoke(t, dir, "many.jsonl", "--extra-engine-args", small)
+	many := []string{"many.jsonl", "--extra-engine-args", small}
+	got = invoke(t, dir, many...)
+	if wasm := invoke(t, dir, append(many, sandbox...)...); wasm.stderr != got.stderr {
+		t.Errorf("sandboxed %s, native %s", wasm.stderr, got.stderr)
+	}
 	want = "replay: warning: 7 of 7 requests can never be served by this engine and failed: line 1, line 2, line 3, line 4, line 5, and 2 more\n"
 	if got.stderr != want {
 		t.Errorf("got  %swant %s", got.stderr, want)
@@ -152,8 +156,8 @@ func TestUnservable(t *testing.T) {
 
 	before := tree(t, dir)
 	args = append(args, "--parity", "--report-json", "p.json", "--report-jsonl", "p.jsonl")
-	for _, impl := range []string{"fast", "plain"} {
-		expect(t, invoke(t, dir, append(args, "--engine-impl", impl)...), 1,
+	for _, engine := range [][]string{{"--engine-impl", "fast"}, {"--engine-impl", "plain"}, sandbox} {
+		expect(t, invoke(t, dir, append(args, engine...)...), 1,
 			"replay invariant violated: offline replay detected an effect-free zero-duration pass with 2 in-flight requests remaining")
 	}
 	if after := tree(t, dir); after != before {

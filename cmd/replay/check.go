@@ -31,7 +31,7 @@ func (o *options) run(e config.Engine) (config.Replay, error) {
 	r := config.DefaultReplay(config.VLLM)
 	r.Engine = e
 	r.NumWorkers, r.TraceBlockSize, r.ArrivalSpeedup = o.numWorkers, o.traceBlockSize, o.arrivalSpeedup
-	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl")
+	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl") || o.capture
 	if o.given("replay-concurrency") {
 		if o.concurrency < 1 {
 			return r, valueError("replay-concurrency", strconv.Itoa(o.concurrency), "a whole number of at least 1")
@@ -144,6 +144,7 @@ func (o *options) kvPerToken(beside *engineargs.Options) error {
 func (o *options) checkTexts() error {
 	for _, text := range []struct{ flag, value, accepted string }{
 		{"model-name", o.modelName, "a name"}, {"report-json", o.reportJSON, "a path"}, {"report-jsonl", o.reportJSONL, "a path"},
+		{"wasm-cache", o.wasmCache, "a path"},
 		{"cpu-profile", o.cpuProfile, "a path"}, {"mem-profile", o.memProfile, "a path"},
 	} {
 		if o.given(text.flag) && text.value == "" {

@@ -56,7 +56,9 @@ type options struct {
 	quiet       bool
 
 	parity     bool
+	engineKind string
 	engineImpl string
+	wasmCache  string
 	cpuProfile string
 	memProfile string
 
@@ -64,6 +66,8 @@ type options struct {
 	version bool
 
 	warnings []string // that reading the flags gave
+
+	capture bool // keep what is known of every request, also without a file for it
 
 	given func(name string) bool // whether the flag stood on the command line
 }
@@ -130,6 +134,8 @@ func flagGroups(o *options) []group {
 
 	run := newFlagSet()
 	toggle(run, &o.parity, "parity", "end as the reference does when a request can never be served, instead of failing that request alone")
+	choice(run, &o.engineKind, "engine", "native", []string{"native", "wasm"}, "where the simulation runs: native code, or sandboxed in WebAssembly, which is slower; both give the same results")
+	run.StringVar(&o.wasmCache, "wasm-cache", "", "keep compiled WebAssembly in the directory `path` (default: in the user's cache directory)")
 	choice(run, &o.engineImpl, "engine-impl", "fast", []string{"fast", "plain"}, "fast, or the readable plain engine; both give the same results")
 	run.StringVar(&o.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to `path`")
 	run.StringVar(&o.memProfile, "mem-profile", "", "write a heap profile after the run to `path`")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dryserve/dryserve/host/native/report"
@@ -78,12 +81,18 @@ func readJSON(t *testing.T, path string) map[string]any {
 }
 
 // Every recorded case must come out of the program as the reference has
-// answered it, and the same bytes from both engines.
+// answered it, and the same bytes from both engines, native and sandboxed.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob(goldens + "/*/api-1.6.1/case.json")
 	if err != nil || len(cases) < 20 {
 		t.Fatalf("%d cases, %v", len(cases), err)
 	}
+	var sandboxed atomic.Int32
+	t.Cleanup(func() {
+		if n := sandboxed.Load(); n < 35 {
+			t.Errorf("only %d cases ran in WebAssembly", n)
+		}
+	})
 	for _, path := range cases {
 		golden := filepath.Dir(path)
 		t.Run(filepath.Base(filepath.Dir(golden)), func(t *testing.T) {
@@ -94,14 +103,20 @@ func TestGolden(t *testing.T) {
 				goldenSynthetic(t, dir, golden, args)
 				return
 			}
-			args = append(args, "--report-json", "fast.json", "--report-jsonl", "fast.jsonl")
-			fast := invoke(t, dir, args...)
-			args = append(args, "--report-json", "plain.json", "--report-jsonl", "plain.jsonl", "--engine-impl", "plain")
-			plain := invoke(t, dir, args...)
-			if fast.status != 0 || plain.status != 0 || fast.stderr != plain.stderr {
-				t.Fatalf("%+v\n%+v", fast, plain)
+			fast := invoke(t, dir, append(args, "--report-json", "fast.json", "--report-jsonl", "fast.jsonl")...)
+			for name, more := range map[string][]string{"plain": {"--engine-impl", "plain"}, "wasm": sandbox} {
+				got := invoke(t, dir, append(append(args, "--report-json", name+".json", "--report-jsonl", name+".jsonl"), more...)...)
+				if name == "wasm" && notYet(got) {
+					continue
+				}
+				if fast.status != 0 || got.status != 0 || fast.stderr != got.stderr {
+					t.Fatalf("%+v\n%s: %+v", fast, name, got)
+				}
+				sameBytes(t, dir, "fast", name)
+				if name == "wasm" {
+					sandboxed.Add(1)
+				}
 			}
-			sameBytes(t, dir)
 			compareReport(t, filepath.Join(dir, "fast.json"), filepath.Join(golden, "report.json"))
 			compareRequests(t, filepath.Join(dir, "fast.jsonl"), filepath.Join(golden, "requests.jsonl"))
 		})
@@ -121,56 +136,47 @@ func goldenSynthetic(t *testing.T, dir, golden string, args []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg, _, err := o.configure()
+		o.capture = true
+		done, err := replayAll(context.Background(), o, &surroundings{outputs: &report.Files{}, warnings: func(string) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.CaptureRequests = true
-		load, err := o.load(cfg, &meter{})
-		if err != nil {
+		var lines bytes.Buffer
+		if err := done.requests().WriteJSONL(&lines); err != nil {
 			t.Fatal(err)
 		}
-		sim, _, err := simulate(o, cfg, load, &meter{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		outputs := &report.Files{}
-		file, err := outputs.Create(out + ".jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := files{jsonl: file}
-		if err := lines.write(nil, sim, load, cfg); err != nil {
-			t.Fatal(err)
-		}
-		if err := outputs.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		put(t, dir, engine+".jsonl", lines.String())
 		compareRequests(t, out+".jsonl", filepath.Join(golden, "requests.jsonl"))
+	}
+	ok(t, invoke(t, dir, append(append(args, "--report-json", "wasm.json"), sandbox...)...))
+	if withoutTimes(t, dir, "fast.json") != withoutTimes(t, dir, "wasm.json") {
+		t.Error("the reports of fast and wasm differ")
 	}
 }
 
 var wallKeys = []string{"wall_time_ms", "processed_tokens_per_s", "processed_output_tokens_per_s"}
 
-// sameBytes compares the files of both engines, but for the wall time.
-func sameBytes(t *testing.T, dir string) {
+// sameBytes compares the files of two runs, but for the wall time.
+func sameBytes(t *testing.T, dir, one, other string) {
 	t.Helper()
-	without := func(name string) string {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
+	for _, suffix := range []string{".json", ".jsonl"} {
+		if withoutTimes(t, dir, one+suffix) != withoutTimes(t, dir, other+suffix) {
+			t.Errorf("%s and %s differ in the %s", one, other, suffix)
 		}
-		lines := slices.DeleteFunc(strings.Split(string(data), "\n"), func(line string) bool {
-			return slices.ContainsFunc(wallKeys, func(key string) bool { return strings.HasPrefix(line, `  "`+key+`"`) })
-		})
-		return strings.Join(lines, "\n")
 	}
-	if without("fast.json") != without("plain.json") {
-		t.Error("the reports of the engines differ")
+}
+
+// withoutTimes is a file without the lines of a report that tell the wall time.
+func withoutTimes(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if without("fast.jsonl") != without("plain.jsonl") {
-		t.Error("the lines of the engines differ")
-	}
+	lines := slices.DeleteFunc(strings.Split(string(data), "\n"), func(line string) bool {
+		return slices.ContainsFunc(wallKeys, func(key string) bool { return strings.HasPrefix(line, `  "`+key+`"`) })
+	})
+	return strings.Join(lines, "\n")
 }
 
 // compareReport wants every key of the reference with the same number. The

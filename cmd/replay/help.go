@@ -14,12 +14,14 @@ const reference = "ai-dynamo 1.6.1"
 
 const helpHead = `Usage: replay [flags] TRACE
        replay [flags] --input-tokens N --output-tokens N --request-count N
+       replay serve
 
 Replays a request trace, or a synthetic workload, on simulated inference
 engines, without a GPU, and prints the latencies and throughput that a fleet
 of them would have.
 TRACE is a file of requests, one JSON object per line (Mooncake format).
-Results match ` + reference + `.
+Results match ` + reference + `. serve takes requests as frames from
+standard input (docs/serve.md).
 `
 
 const helpTail = `

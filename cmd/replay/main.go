@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/report"
+	"github.com/dryserve/dryserve/host/wasm/runner"
 )
 
 // Exit statuses; an interrupt gives 128 plus the signal's number.
@@ -23,6 +25,9 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run does everything but exiting.
 func run(args []string, stdout, stderr *os.File) int {
+	if len(args) > 0 && args[0] == "serve" {
+		return serve(args[1:], os.Stdin, stdout, stderr)
+	}
 	o, err := parse(args)
 	switch {
 	case err != nil:
@@ -58,7 +63,13 @@ func replayTrace(o *options, stdout results, stderr *os.File) error {
 	defer stop()
 	defer outputs.Abort() // does nothing after a commit
 	defer meter.stop()
-	return replayTo(o, outputs, meter, stdout, stderr)
+	return replayTo(o, &surroundings{
+		outputs:  outputs,
+		warnings: func(text string) { say(stderr, "%s", text) },
+		progress: meter.progress(),
+		runner:   newRunner,
+		release:  func(r *runner.Runner) { _ = r.Close(context.Background()) },
+	}, stdout)
 }
 
 // results is standard output; its errors are sentences.

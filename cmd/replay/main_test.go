@@ -9,10 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dryserve/dryserve/internal/corewasm"
 )
 
-// program is the built command.
+// program is the built command, with core.wasm in it.
 var program string
+
+// sandbox are the arguments that move a run into WebAssembly.
+var sandbox []string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "replay-test")
@@ -20,7 +25,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	if _, err := corewasm.Build("../.."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	program = filepath.Join(dir, "replay")
+	sandbox = []string{"--engine", "wasm", "--wasm-cache", filepath.Join(dir, "wasm")}
 	build := exec.Command("go", "build", "-trimpath", "-o", program, ".")
 	build.Stderr = os.Stderr
 	status := 1

@@ -50,6 +50,20 @@ func (m *meter) update(stage string, done, total int64) {
 	m.bar.SetCurrent(min(done, max(total-1, done-1))) // the last step is stop's
 }
 
+// progress is update, nil if nobody looks. No stage takes the bar away.
+func (m *meter) progress() func(stage string, done, total int64) {
+	if !m.on {
+		return nil
+	}
+	return func(stage string, done, total int64) {
+		if stage == "" {
+			m.stop()
+			return
+		}
+		m.update(stage, done, total)
+	}
+}
+
 func (m *meter) start(total int64) {
 	m.bars = mpb.New(mpb.WithOutput(m.w), mpb.WithWidth(60))
 	name := mpb.PrependDecorators(decor.Name(m.stage+" ", decor.WCSyncSpaceR))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,115 +10,76 @@ import (
 	"runtime/pprof"
 	"time"
 
-	"github.com/dryserve/dryserve/core/config"
-	"github.com/dryserve/dryserve/core/replay"
-	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
-	"github.com/dryserve/dryserve/host/native/drive"
 	"github.com/dryserve/dryserve/host/native/report"
-	"github.com/dryserve/dryserve/host/native/tracefile"
+	"github.com/dryserve/dryserve/host/wasm/runner"
 )
 
-// replayTo reads, simulates and reports. Output files are begun before the
+// surroundings are what a run has beside its options.
+type surroundings struct {
+	outputs  *report.Files
+	warnings func(text string)
+	stdin    io.Reader                              // nil: that of the program
+	progress func(stage string, done, total int64)  // nil: nobody looks
+	runner   func(*options) (*runner.Runner, error) // compiles core.wasm
+	release  func(*runner.Runner)                   // and frees it
+}
+
+// replayTo replays and prints.
+func replayTo(o *options, around *surroundings, stdout io.Writer) error {
+	out, err := replayAll(context.Background(), o, around)
+	if err != nil {
+		return err
+	}
+	return o.print(&out.Report, out.jsonPath, stdout)
+}
+
+// replayAll reads, simulates and reports. Output files are begun before the
 // work, so that a path that cannot be written is known at once, and appear
 // only when everything has succeeded.
-func replayTo(o *options, outputs *report.Files, m *meter, stdout, stderr io.Writer) error {
+func replayAll(ctx context.Context, o *options, around *surroundings) (*finished, error) {
 	cfg, engine, err := o.configure()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	load, err := o.load(cfg, m)
+	run, err := o.prepare(ctx, cfg, around)
 	if err != nil {
-		o.sayFormat(stderr)
-		return err
+		o.sayFormat(around.warnings)
+		return nil, err
 	}
-	files, err := o.create(outputs)
+	defer run.close()
+	files, err := o.create(around.outputs)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if files.cpu != nil {
 		if err := pprof.StartCPUProfile(files.cpu); err != nil {
-			return err
+			return nil, err
 		}
 		defer pprof.StopCPUProfile()
 	}
-	sim, wallMs, err := simulate(o, cfg, load, m)
-	m.stop()
+	out, err := run.simulate(ctx, around.stage("Simulating"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := &report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: load.Graph, Target: o.executionModel}
-	warnEngine(engine, stderr)
-	warn(o, load, sim.Unservable(), r.RejectedRequests, stderr)
-	if err := files.write(r, sim, load, cfg); err != nil {
-		return err
+	out.cfg, out.jsonPath, out.Target = cfg, files.jsonPath, o.executionModel
+	if around.progress != nil {
+		around.progress("", 0, 0)
 	}
-	if err := outputs.Commit(); err != nil {
-		return err
+	warnEngine(engine, around.warnings)
+	warn(o, out, around.warnings)
+	if err := files.write(out); err != nil {
+		return nil, err
 	}
-	return o.print(r, files.jsonPath, stdout)
+	return out, around.outputs.Commit()
 }
 
-// load makes or reads the workload.
-func (o *options) load(cfg config.Replay, m *meter) (*workload.Workload, error) {
-	if len(o.traces) == 0 {
-		return o.synthesize(cfg)
+// stage is told how far a stage of the work is; nil if nobody looks.
+func (a *surroundings) stage(name string) func(done, total int64) {
+	if a.progress == nil {
+		return nil
 	}
-	return readTrace(o, cfg, m)
-}
-
-func readTrace(o *options, cfg config.Replay, m *meter) (*workload.Workload, error) {
-	want := 0
-	if o.given("trace-block-size") {
-		want = cfg.TraceBlockSize
-	}
-	t, err := tracefile.Load(context.Background(), o.traces, tracefile.Options{
-		Format:         o.traceFormat,
-		TraceBlockSize: cfg.TraceBlockSize,
-		WantBlockSize:  want,
-		Concurrency:    cfg.Concurrency > 0,
-		ArrivalSpeedup: cfg.ArrivalSpeedup,
-
-		SharedPrefixRatio: o.traceSharedRatio,
-		PrefixGroups:      uint32(o.traceGroups),
-		Lanes:             o.lanes,
-		ExecutionModel:    o.executionModel,
-
-		Progress: func(read, total int64) { m.update("Reading", read, total) },
-	})
-	o.detected = t.Format
-	var wrong *tracefile.Error
-	if errors.As(err, &wrong) && wrong.Usage {
-		return nil, usageError{err.Error()}
-	}
-	return t.Workload, err
-}
-
-// simulate runs to the end. wallMs is the time from the loaded trace to the
-// last event, as the reference measures it.
-func simulate(o *options, cfg config.Replay, load *workload.Workload, m *meter) (sim *replay.Sim, wallMs float64, err error) {
-	start := time.Now()
-	sim = replay.New(cfg, load, replay.Options{Plain: o.engineImpl == "plain"})
-	var beside drive.Options
-	if m.on {
-		beside.Progress = func(done, total int64) { m.update("Simulating", done, total) }
-	}
-	status, err := drive.Run(context.Background(), sim, beside)
-	if err != nil {
-		return nil, 0, err
-	}
-	wallMs = float64(time.Since(start).Nanoseconds()) / 1e6
-	switch status {
-	case replay.Done:
-		return sim, wallMs, nil
-	case replay.Stuck:
-		f := sim.Fault()
-		if f.Endless {
-			return nil, 0, fmt.Errorf("--parity: the reference repeats a pass at %g ms for ever: a request of a worker with %d in flight has outgrown the KV pool; without --parity it fails alone", f.NowMs, f.InFlight)
-		}
-		return nil, 0, fmt.Errorf("replay invariant violated: offline replay detected an effect-free zero-duration pass with %d in-flight requests remaining", f.InFlight)
-	}
-	return nil, 0, fmt.Errorf("the simulation stopped in an unknown state (%d)", status)
+	return func(done, total int64) { a.progress(name, done, total) }
 }
 
 // files are the outputs under way; nil ones are not asked for.
@@ -174,21 +134,26 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && x.Mode().IsRegular() && os.SameFile(x, y)
 }
 
-func (f *files) write(r *report.Report, sim *replay.Sim, load *workload.Workload, cfg config.Replay) error {
+// requests is what the lines of the requests are written from.
+func (out *finished) requests() *report.Requests {
+	r := &report.Requests{
+		Records: out.records, Admissions: out.admissions, Workload: out.load, Lane: out.lane,
+		Ranks: int32(out.cfg.Engine.DPSize), Tiers: out.cfg.Engine.HostOffload.Blocks > 0,
+	}
+	if out.named {
+		r.SessionID = out.load.SessionID
+	}
+	return r
+}
+
+func (f *files) write(out *finished) error {
 	if f.jsonl != nil {
-		requests := report.Requests{
-			Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Lane: sim.Lane,
-			Ranks: int32(cfg.Engine.DPSize), Tiers: cfg.Engine.HostOffload.Blocks > 0,
-		}
-		if load.NamesSessions(cfg.Concurrency > 0) {
-			requests.SessionID = load.SessionID
-		}
-		if err := requests.WriteJSONL(f.jsonl); err != nil {
+		if err := out.requests().WriteJSONL(f.jsonl); err != nil {
 			return err
 		}
 	}
 	if f.json != nil {
-		if err := r.WriteJSON(f.json); err != nil {
+		if err := out.WriteJSON(f.json); err != nil {
 			return err
 		}
 	}

@@ -122,8 +122,8 @@ func (o *options) checkController() error {
 	return nil
 }
 
-// synthesize makes the workload.
-func (o *options) synthesize(cfg config.Replay) (*workload.Workload, error) {
+// spec describes the synthetic workload.
+func (o *options) spec(cfg config.Replay) (synth.Spec, error) {
 	s := &o.synth
 	spec := synth.Spec{
 		InputTokens: s.inputTokens, OutputTokens: s.outputTokens, Sessions: s.requests, Turns: s.turns,
@@ -137,22 +137,26 @@ func (o *options) synthesize(cfg config.Replay) (*workload.Workload, error) {
 		spec.Arrival = synth.Constant
 	}
 	if s.groups < 0 || s.groups > math.MaxUint32 {
-		return nil, valueError("num-prefix-groups", strconv.Itoa(s.groups), "a whole number from 0 to 4294967295")
+		return spec, valueError("num-prefix-groups", strconv.Itoa(s.groups), "a whole number from 0 to 4294967295")
 	}
 	spec.PrefixGroups = uint32(s.groups)
 	if field := spec.Check(); field != synth.None {
-		return nil, o.specError(field)
+		return spec, o.specError(field)
 	}
-	w, f := synth.Build(spec, workload.Options{Concurrency: cfg.Concurrency > 0, ArrivalSpeedup: cfg.ArrivalSpeedup})
+	return spec, nil
+}
+
+// synthError words why a workload cannot be made; nil if it can.
+func synthError(f workload.Fault) error {
 	switch f.Code {
 	case workload.OK:
-		return w, nil
+		return nil
 	case workload.TooManyIDs:
-		return nil, fmt.Errorf("the prompts of the synthetic workload have more than %d different blocks, which is the most; fewer or shorter requests are accepted", f.Limit)
+		return fmt.Errorf("the prompts of the synthetic workload have more than %d different blocks, which is the most; fewer or shorter requests are accepted", f.Limit)
 	case workload.StartTooLate, workload.DelayTooLong:
-		return nil, fmt.Errorf("the synthetic workload has times that are no numbers any more; a shorter interval or delay, a higher rate or a greater --arrival-speedup-ratio is accepted")
+		return fmt.Errorf("the synthetic workload has times that are no numbers any more; a shorter interval or delay, a higher rate or a greater --arrival-speedup-ratio is accepted")
 	}
-	return nil, fmt.Errorf("the synthetic workload has more than %d requests, which is the most", f.Limit)
+	return fmt.Errorf("the synthetic workload has more than %d requests, which is the most", f.Limit)
 }
 
 // specError words a value outside its range.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/dryserve/dryserve/core/synth"
@@ -16,25 +15,26 @@ import (
 const maxNamed = 5
 
 // warn tells of what the results do not show: one line per matter.
-func warn(o *options, load *workload.Workload, unservable []int32, rejected int64, stderr io.Writer) {
+func warn(o *options, out *finished, say func(text string)) {
+	load, unservable, rejected := out.load, out.unservable, out.RejectedRequests
 	for _, w := range o.warnings {
-		say(stderr, "warning: %s", w)
+		say("warning: " + w)
 	}
-	o.sayFormat(stderr)
+	o.sayFormat(say)
 	if o.given("replay-concurrency") && o.given("arrival-speedup-ratio") {
-		say(stderr, "warning: --arrival-speedup-ratio has no effect with --replay-concurrency")
+		say("warning: --arrival-speedup-ratio has no effect with --replay-concurrency")
 	}
 	if len(o.traces) == 0 && o.given("trace-block-size") {
-		say(stderr, "warning: --trace-block-size has no effect without a trace")
+		say("warning: --trace-block-size has no effect without a trace")
 	}
 	if o.synth.seed != synth.DefaultArrivalSeed && !o.given("request-rate") {
-		say(stderr, "warning: --arrival-seed has no effect without --request-rate")
+		say("warning: --arrival-seed has no effect without --request-rate")
 	}
 	if o.synth.prefixRatio > 0 && o.synth.groups == 0 {
-		say(stderr, "warning: --shared-prefix-ratio has no effect without --num-prefix-groups")
+		say("warning: --shared-prefix-ratio has no effect without --num-prefix-groups")
 	}
 	if o.synth.prefixRatio == 0 && o.synth.groups > 0 {
-		say(stderr, "warning: --num-prefix-groups has no effect without --shared-prefix-ratio")
+		say("warning: --num-prefix-groups has no effect without --shared-prefix-ratio")
 	}
 	if b := &load.BlockSizes; b.Rows > 0 {
 		text := fmt.Sprintf("warning: %d of %d rows have more hash_ids than their input_length needs with --trace-block-size %d, first on line %d",
@@ -42,27 +42,27 @@ func warn(o *options, load *workload.Workload, unservable []int32, rejected int6
 		if size, ok := b.Fit(); ok {
 			text += fmt.Sprintf("; %d fits every row", size)
 		}
-		say(stderr, "%s", text)
+		say(text)
 	}
 	if rejected > 0 {
-		say(stderr, "warning: %d of %d requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks", rejected, len(load.Turns))
+		say(fmt.Sprintf("warning: %d of %d requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks", rejected, len(load.Turns)))
 	}
 	if n := len(unservable); n > 0 {
-		say(stderr, "warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable))
+		say(fmt.Sprintf("warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable)))
 	}
 }
 
 // sayFormat tells what a trace was taken for, unless that is the default.
-func (o *options) sayFormat(stderr io.Writer) {
+func (o *options) sayFormat(say func(text string)) {
 	if o.detected > tracefile.Mooncake && o.traceFormat == tracefile.Auto {
-		say(stderr, "%s is read as %s by the looks of it; --trace-format chooses another format", quoteAll(o.traces), o.detected)
+		say(fmt.Sprintf("%s is read as %s by the looks of it; --trace-format chooses another format", quoteAll(o.traces), o.detected))
 	}
 }
 
 // warnEngine tells of engine arguments that fit together badly.
-func warnEngine(a engineargs.Args, stderr io.Writer) {
+func warnEngine(a engineargs.Args, say func(text string)) {
 	if g := a.Grid; g != nil && g.Backend != "" && g.Backend != a.Backend() {
-		say(stderr, "warning: the durations in %s are those of backend %s, the simulated engine is %s", a.Timing.Path, g.Backend, a.Backend())
+		say(fmt.Sprintf("warning: the durations in %s are those of backend %s, the simulated engine is %s", a.Timing.Path, g.Backend, a.Backend()))
 	}
 }
 

@@ -81,6 +81,9 @@ func TestMeasure(t *testing.T) {
 	if r, err = both.Measure(Job{Trace: "wrong.jsonl"}, 1); err != nil || len(r.Differences) != 1 {
 		t.Errorf("a wrong answer gives the differences %q and the error %v", r.Differences, err)
 	}
+	if r, err = both.Measure(Job{Trace: "x.jsonl", Cache: "wasm"}, 2); err != nil || len(r.Ours) != 2 {
+		t.Errorf("in WebAssembly: %+v, %v", r, err)
+	}
 	alone := Programs{Ours: os.Args[0]}
 	if r, err = alone.Measure(Job{Trace: "wrong.jsonl"}, 2); err != nil || len(r.Reference) != 0 || len(r.Ours) != 2 {
 		t.Errorf("alone: %+v, %v", r, err)
@@ -161,6 +164,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	WriteGrowth(&out, results[0], results[1])
+	WriteSandbox(&out, append(results, Result{Job: Job{Name: "a in wasm", Workers: 4, Cache: "x"}, Ours: samples(4, 8)}))
 	var lines []string
 	for line := range strings.Lines(out.String()) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -172,6 +176,7 @@ func TestTable(t *testing.T) {
 		"c 1 5 3.000 3.000 10 - - - - - -",
 		"ours: 1500.00 us per request on a with 4 workers, 300.00 on b with 1: x 0.20",
 		"reference: 22500.00 us per request on a with 4 workers, 6000.00 on b with 1: x 0.27",
+		"WebAssembly: a with 4 workers takes 4.0 times as long as natively (best of each: 4.0)",
 	} {
 		if i >= len(lines) || lines[i] != want {
 			t.Errorf("line %d is not %q in\n%s", i, want, out.String())

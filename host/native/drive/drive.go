@@ -8,14 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
+	"time"
 
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/timing"
 )
-
-// stepEvents is how many events pass between two looks at the context.
-const stepEvents = 1 << 16
 
 // batches is how many windows may be under way: some being produced or
 // waiting, one being absorbed.
@@ -43,8 +42,11 @@ func Run(ctx context.Context, s *replay.Sim, o Options) (replay.Status, error) {
 	if s.Windowed() && runtime.GOMAXPROCS(0) > 1 {
 		return pipeline(ctx, s, o.Progress)
 	}
+	var pace Pace
 	for {
-		status := s.Step(stepEvents)
+		start := time.Now()
+		status := s.Step(pace.Events())
+		pace.Took(time.Since(start))
 		switch status {
 		case replay.NeedTiming:
 			if err := o.answer(s); err != nil {
@@ -65,17 +67,29 @@ func Run(ctx context.Context, s *replay.Sim, o Options) (replay.Status, error) {
 // answer asks the provider what s asks.
 func (o Options) answer(s *replay.Sim) error {
 	q, _ := s.Query()
-	if o.Provider == nil {
-		return errors.New("the engine's timing model is external and nobody answers it; a provider, or another timing model, is accepted")
-	}
-	ms, err := o.Provider(q)
+	ms, err := o.Ask(q)
 	if err != nil {
-		return fmt.Errorf("the timing provider failed for %s: %w", spell(q), err)
+		return err
 	}
 	if !s.Answer(ms) {
-		return fmt.Errorf("the timing provider answered %v ms for %s; a finite number is accepted", ms, spell(q))
+		return fmt.Errorf("the simulation does not take %v ms for %s", ms, spell(q))
 	}
 	return nil
+}
+
+// Ask returns the provider's answer, a finite number of ms, or says why there
+// is none.
+func (o Options) Ask(q timing.Query) (ms float64, err error) {
+	if o.Provider == nil {
+		return 0, errors.New("the engine's timing model is external and nobody answers it; a provider, or another timing model, is accepted")
+	}
+	if ms, err = o.Provider(q); err != nil {
+		return 0, fmt.Errorf("the timing provider failed for %s: %w", spell(q), err)
+	}
+	if math.IsNaN(ms) || math.IsInf(ms, 0) {
+		return 0, fmt.Errorf("the timing provider answered %v ms for %s; a finite number is accepted", ms, spell(q))
+	}
+	return ms, nil
 }
 
 // spell words a query with the names of its arguments.

@@ -24,7 +24,7 @@ func (m *mooncake) line(text []byte) error {
 		return m.lineError(f, text)
 	}
 	if f := m.build.Add(&m.row, m.split.Line()); f.Code != workload.OK {
-		return m.fail(f.Line, m.rowText(f))
+		return m.fail(f.Line, m.rowText(&workload.Finding{Row: f, InputLength: m.row.InputLength, IDs: len(m.row.HashIDs)}, m.build.AppendSessionID))
 	}
 	return nil
 }
@@ -40,20 +40,21 @@ func (m *mooncake) finish() (*workload.Workload, error) {
 }
 
 // rowText words what is wrong with the row.
-func (m *mooncake) rowText(f workload.Fault) string {
+func (l *loader) rowText(row *workload.Finding, id sessionID) string {
+	f := row.Row
 	n := strconv.FormatInt(f.Found, 10)
 	limit := strconv.FormatInt(f.Limit, 10)
 	switch f.Code {
 	case workload.InputOverCapacity:
-		return m.overCapacity(f)
+		return l.overCapacity(row)
 	case workload.InputZero:
-		if m.row.InputLength < 0 {
+		if row.InputLength < 0 {
 			return `field "hash_ids": found [] and no "input_length", want a prompt of at least one token`
 		}
 		return `field "input_length": found 0, want a positive integer`
 	case workload.InputTooLong:
-		if m.row.InputLength < 0 {
-			return `field "hash_ids": found ` + strconv.Itoa(len(m.row.HashIDs)) + " ids of " + strconv.Itoa(m.opts.TraceBlockSize) +
+		if row.InputLength < 0 {
+			return `field "hash_ids": found ` + strconv.Itoa(row.IDs) + " ids of " + strconv.Itoa(l.opts.TraceBlockSize) +
 				` tokens each and no "input_length", want a prompt of at most ` + limit + " tokens"
 		}
 		return `field "input_length": found ` + n + ", want at most " + limit
@@ -62,15 +63,15 @@ func (m *mooncake) rowText(f workload.Fault) string {
 	case workload.OutputIDsMismatch:
 		return `field "output_token_ids": found ` + n + " ids, want as many as output_length says, " + limit
 	}
-	return m.buildText(f, m.build.AppendSessionID)
+	return l.buildText(f, id)
 }
 
 // overCapacity words a prompt that is longer than its hash ids.
-func (m *mooncake) overCapacity(f workload.Fault) string {
-	ids := int64(len(m.row.HashIDs))
+func (l *loader) overCapacity(row *workload.Finding) string {
+	f, ids := row.Row, int64(row.IDs)
 	text := `field "input_length": found ` + strconv.FormatInt(f.Found, 10) + ", want at most " +
 		strconv.FormatInt(f.Limit, 10) + ", which the row's " + strconv.FormatInt(ids, 10) + " hash_ids cover with a trace block size of " +
-		strconv.Itoa(m.opts.TraceBlockSize)
+		strconv.Itoa(l.opts.TraceBlockSize)
 	if ids > 0 {
 		size := f.Found / ids
 		if size*ids < f.Found {

@@ -7,6 +7,8 @@ func (l *loader) rules() error {
 	switch {
 	case l.files > 1 && !l.format.Shards():
 		return l.unfit(true, "which is one file, but "+strconv.Itoa(l.files)+" are given; want one")
+	case l.opts.Into != nil && l.format != Mooncake && l.format != MooncakeDelta:
+		return l.unfit(true, "which core.wasm does not read yet; want mooncake or mooncake-delta, or --engine native")
 	case l.format == AppliedCompute && !l.opts.Concurrency:
 		return l.unfit(true, "which has no start times; want a cap on the sessions under way (--replay-concurrency)")
 	case l.format == Dynamo: // only its records tell

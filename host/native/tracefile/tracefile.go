@@ -48,6 +48,7 @@ type Options struct {
 	Lanes          int
 	ExecutionModel string
 
+	Into     Into                    // takes the rows, so that there is no workload; nil: Load does
 	MaxLine  int                     // longest line in bytes; 0: trace.MaxLine
 	Stdin    io.Reader               // what Stdin means; nil: os.Stdin
 	Progress func(read, total int64) // after each chunk: bytes of the file; total -1: unknown
@@ -151,6 +152,10 @@ func (l *loader) choose(text []byte) error {
 	if err := l.rules(); err != nil {
 		return err
 	}
+	if l.opts.Into != nil {
+		l.reader = elsewhere{}
+		return nil
+	}
 	switch l.format {
 	case AppliedCompute:
 		l.reader = newApplied(l)
@@ -179,12 +184,8 @@ func (l *loader) read(ctx context.Context) error {
 		}
 		l.info.Bytes += int64(n)
 		l.info.Read = l.before.Read + l.src.stored.n
-		if err == io.EOF {
-			end = true
-			l.split.Close()
-		}
-		l.split.Feed(buf[:n])
-		if fault := l.lines(); fault != nil {
+		end = err == io.EOF
+		if fault := l.take(buf[:n], end); fault != nil {
 			return fault
 		}
 		if err != nil && err != io.EOF {
@@ -223,10 +224,29 @@ func (l *loader) fill(buf []byte) (n int, err error) {
 // bounded; more rows than guessed only cost copying.
 func (l *loader) reserve() {
 	const most = 1 << 20
-	if l.rows != nil && l.src.total > l.info.Read && l.info.Rows > 0 {
-		rest := float64(l.src.total-l.info.Read) / float64(l.info.Read)
-		l.rows.build.Reserve(int(min(float64(l.info.Rows)*rest*1.05+16, most)))
+	if l.src.total <= l.info.Read || l.info.Rows == 0 {
+		return
 	}
+	rest := float64(l.src.total-l.info.Read) / float64(l.info.Read)
+	rows := int(min(float64(l.info.Rows)*rest*1.05+16, most))
+	switch {
+	case l.opts.Into != nil:
+		l.opts.Into.Reserve(rows)
+	case l.rows != nil:
+		l.rows.build.Reserve(rows)
+	}
+}
+
+// take takes a chunk of the text, the last one with end.
+func (l *loader) take(text []byte, end bool) error {
+	if l.opts.Into != nil {
+		return l.hand(text, end)
+	}
+	if end {
+		l.split.Close()
+	}
+	l.split.Feed(text)
+	return l.lines()
 }
 
 // lines takes the lines that are complete by now.
@@ -256,8 +276,15 @@ func (l *loader) fail(line int64, text string) error {
 func (l *loader) readError(err error) error {
 	e := &Error{File: l.src.name, Err: err}
 	after := ""
-	if l.split != nil && l.split.Line() > 0 {
-		after = " after line " + strconv.FormatInt(l.split.Line(), 10)
+	line := int64(0)
+	switch {
+	case l.opts.Into != nil:
+		line = l.info.Lines
+	case l.split != nil:
+		line = l.split.Line()
+	}
+	if line > 0 {
+		after = " after line " + strconv.FormatInt(line, 10)
 	}
 	switch {
 	case l.src.coding == "":

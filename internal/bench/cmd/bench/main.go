@@ -61,6 +61,7 @@ type row struct {
 	trace   func(dir string) (string, error) // "" if there is none
 	workers int
 	engine  string
+	wasm    bool
 }
 
 // engines are the other kinds of engine that are measured, each rank with room
@@ -76,17 +77,18 @@ var engines = []struct{ name, args string }{
 func rows() []row {
 	var list []row
 	for _, workers := range []int{1, 4, 16} {
-		list = append(list, row{"conversation", realTrace, workers, ""})
+		list = append(list, row{name: "conversation", trace: realTrace, workers: workers},
+			row{name: "conversation in wasm", trace: realTrace, workers: workers, wasm: true})
 	}
 	for _, e := range engines {
 		for _, workers := range []int{1, 4} {
-			list = append(list, row{"conversation " + e.name, realTrace, workers, e.args})
+			list = append(list, row{name: "conversation " + e.name, trace: realTrace, workers: workers, engine: e.args})
 		}
 	}
 	for _, workers := range []int{1, 4, 16} {
-		list = append(list, row{"conv12k", generated("conv12k", 12_000, 1, 3.4), workers, ""})
+		list = append(list, row{name: "conv12k", trace: generated("conv12k", 12_000, 1, 3.4), workers: workers})
 	}
-	return append(list, row{"conv100k", generated("conv100k", 100_000, 3, 20), 64, ""})
+	return append(list, row{name: "conv100k", trace: generated("conv100k", 100_000, 3, 20), workers: 64})
 }
 
 func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
@@ -109,7 +111,11 @@ func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
 			fmt.Printf("%s with %d workers is left out: BENCH_TRACE names no file\n", row.name, row.workers)
 			continue
 		}
-		result, err := programs.Measure(bench.Job{Name: row.name, Trace: trace, Workers: row.workers, Engine: row.engine}, repeat)
+		job := bench.Job{Name: row.name, Trace: trace, Workers: row.workers, Engine: row.engine}
+		if row.wasm {
+			job.Cache = filepath.Join(dir, "wasm")
+		}
+		result, err := programs.Measure(job, repeat)
 		if err != nil {
 			return fmt.Errorf("%s with %d workers: %w", row.name, row.workers, err)
 		}
@@ -122,6 +128,7 @@ func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
 	if err := bench.WriteTable(os.Stdout, results); err != nil {
 		return err
 	}
+	bench.WriteSandbox(os.Stdout, results)
 	if small, large := find(results, "conv12k"), find(results, "conv100k"); small != nil && large != nil {
 		bench.WriteGrowth(os.Stdout, *small, *large)
 	}

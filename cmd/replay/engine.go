@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/synth"
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/drive"
+	"github.com/dryserve/dryserve/host/native/report"
+	"github.com/dryserve/dryserve/host/native/tracefile"
+	"github.com/dryserve/dryserve/host/wasm"
+	"github.com/dryserve/dryserve/host/wasm/frame"
+	"github.com/dryserve/dryserve/host/wasm/runner"
+)
+
+// prepared is a run whose trace is read, on either engine. Both give the same
+// bytes.
+type prepared interface {
+	// simulate runs to the end. The wall time it reports is that from the
+	// loaded trace to the last event, as the reference measures it.
+	simulate(ctx context.Context, progress func(done, total int64)) (*finished, error)
+	close()
+}
+
+// finished is what a run leaves.
+type finished struct {
+	report.Report
+	records    []replay.Record
+	admissions []replay.Admission
+	unservable []int32
+	load       *workload.Workload // of core.wasm: an outline of it
+	named      bool               // sessions have names in the records
+	lane       func(play int32) int32
+	cfg        config.Replay
+	jsonPath   string // of the report, "": none
+}
+
+// prepare makes the workload, or reads the trace, for the engine that is asked
+// for.
+func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surroundings) (prepared, error) {
+	if o.engineKind == "wasm" {
+		return prepareSandboxed(ctx, o, around, cfg)
+	}
+	load, err := o.load(ctx, cfg, around)
+	if err != nil {
+		return nil, err
+	}
+	return &native{cfg: cfg, load: load, options: replay.Options{Plain: o.engineImpl == "plain"}}, nil
+}
+
+// load makes or reads the workload.
+func (o *options) load(ctx context.Context, cfg config.Replay, around *surroundings) (*workload.Workload, error) {
+	if len(o.traces) > 0 {
+		return o.readTrace(ctx, cfg, around, nil)
+	}
+	spec, err := o.spec(cfg)
+	if err != nil {
+		return nil, err
+	}
+	w, f := synth.Build(spec, workload.Options{Concurrency: cfg.Concurrency > 0, ArrivalSpeedup: cfg.ArrivalSpeedup})
+	return w, synthError(f)
+}
+
+// readTrace reads the trace, or hands it to another reader; then there is no
+// workload.
+func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surroundings, into tracefile.Into) (*workload.Workload, error) {
+	want := 0
+	if o.given("trace-block-size") {
+		want = cfg.TraceBlockSize
+	}
+	t, err := tracefile.Load(ctx, o.traces, tracefile.Options{
+		Format:         o.traceFormat,
+		TraceBlockSize: cfg.TraceBlockSize,
+		WantBlockSize:  want,
+		Concurrency:    cfg.Concurrency > 0,
+		ArrivalSpeedup: cfg.ArrivalSpeedup,
+
+		SharedPrefixRatio: o.traceSharedRatio,
+		PrefixGroups:      uint32(o.traceGroups),
+		Lanes:             o.lanes,
+		ExecutionModel:    o.executionModel,
+
+		Into:     into,
+		Stdin:    around.stdin,
+		Progress: around.stage("Reading"),
+	})
+	o.detected = t.Format
+	var wrong *tracefile.Error
+	if errors.As(err, &wrong) && wrong.Usage {
+		return nil, usageError{err.Error()}
+	}
+	return t.Workload, err
+}
+
+// native runs the core as it was compiled into this program.
+type native struct {
+	cfg     config.Replay
+	load    *workload.Workload
+	options replay.Options
+}
+
+func (n *native) close() {}
+
+func (n *native) simulate(ctx context.Context, progress func(done, total int64)) (*finished, error) {
+	start := time.Now()
+	sim := replay.New(n.cfg, n.load, n.options)
+	status, err := drive.Run(ctx, sim, drive.Options{Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	wallMs := sinceMs(start)
+	switch status {
+	case replay.Done:
+		return &finished{
+			Report:  report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: n.load.Graph},
+			records: sim.Records(), admissions: sim.Admissions(), unservable: sim.Unservable(), load: n.load,
+			named: n.load.NamesSessions(n.cfg.Concurrency > 0), lane: sim.Lane,
+		}, nil
+	case replay.Stuck:
+		return nil, stuckError(sim.Fault())
+	}
+	return nil, fmt.Errorf("the simulation stopped in an unknown state (%d)", status)
+}
+
+func sinceMs(start time.Time) float64 { return float64(time.Since(start).Nanoseconds()) / 1e6 }
+
+// stuckError words why a run cannot go on under parity.
+func stuckError(f replay.Fault) error {
+	if f.Endless {
+		return fmt.Errorf("--parity: the reference repeats a pass at %g ms for ever: a request of a worker with %d in flight has outgrown the KV pool; without --parity it fails alone", f.NowMs, f.InFlight)
+	}
+	return fmt.Errorf("replay invariant violated: offline replay detected an effect-free zero-duration pass with %d in-flight requests remaining", f.InFlight)
+}
+
+// sandboxed runs the core inside core.wasm.
+type sandboxed struct {
+	runner  *runner.Runner
+	release func(*runner.Runner)
+	sim     *runner.Sim
+	keep    bool // records are asked for
+}
+
+func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg config.Replay) (prepared, error) {
+	s := &sandboxed{keep: cfg.CaptureRequests, release: around.release}
+	var spec synth.Spec
+	var err error
+	if len(o.traces) == 0 {
+		if spec, err = o.spec(cfg); err != nil {
+			return nil, err
+		}
+	}
+	if s.runner, err = around.runner(o); err != nil {
+		return nil, err
+	}
+	run := frame.Run{Replay: cfg, Plain: o.engineImpl == "plain", Delta: o.traceFormat == tracefile.MooncakeDelta}
+	if s.sim, err = s.runner.Open(ctx, run); err == nil {
+		if len(o.traces) > 0 {
+			_, err = o.readTrace(ctx, cfg, around, s.sim)
+		} else {
+			var f workload.Fault
+			if f, err = s.sim.Synthesize(spec); err == nil {
+				err = synthError(f)
+			}
+		}
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// newRunner compiles core.wasm or finds it compiled. The usual place for that
+// need not be there or writable; one that was asked for must be.
+func newRunner(o *options) (*runner.Runner, error) {
+	ctx := context.Background()
+	core, err := wasm.Core()
+	if err != nil {
+		return nil, fmt.Errorf("--engine wasm: %w", err)
+	}
+	if o.given("wasm-cache") {
+		r, err := runner.New(ctx, runner.Options{Core: core, CacheDir: o.wasmCache})
+		if err != nil {
+			err = fmt.Errorf("--wasm-cache: %w; a directory that can be written is accepted", err)
+		}
+		return r, err
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		r, err := runner.New(ctx, runner.Options{Core: core, CacheDir: filepath.Join(dir, "dryserve", "wasm")})
+		if err == nil || !errors.Is(err, runner.ErrCache) {
+			return r, err
+		}
+	}
+	return runner.New(ctx, runner.Options{Core: core})
+}
+
+// close frees what the guest has, at the end of the program at the latest.
+func (s *sandboxed) close() {
+	if s.sim != nil {
+		_ = s.sim.Close()
+	}
+	s.release(s.runner)
+}
+
+func (s *sandboxed) simulate(ctx context.Context, progress func(done, total int64)) (*finished, error) {
+	start := time.Now()
+	p, err := s.sim.Run(ctx, drive.Options{Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	out := &finished{Report: report.Report{WallMs: sinceMs(start)}}
+	switch p.Status {
+	case frame.Done:
+	case frame.Failed:
+		return nil, stuckError(p.Fault)
+	default:
+		return nil, fmt.Errorf("the simulation stopped in an unknown state (%d)", p.Status)
+	}
+	if out.Summary, err = s.sim.Summary(); err != nil {
+		return nil, err
+	}
+	if s.keep {
+		if out.records, out.admissions, err = s.sim.Records(); err != nil {
+			return nil, err
+		}
+	}
+	if out.unservable, err = s.sim.Unservable(); err != nil {
+		return nil, err
+	}
+	out.named = s.sim.NamesSessions()
+	out.load, err = s.sim.Outline()
+	return out, err
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dryserve/dryserve/host/native/report"
+	"github.com/dryserve/dryserve/host/wasm/frame"
+	"github.com/dryserve/dryserve/host/wasm/runner"
+)
+
+// start begins a run, unless its id is taken.
+func (s *server) start(q *request) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &serving{id: q.id, cancel: cancel, outputs: &report.Files{}, said: time.Now()}
+	s.mu.Lock()
+	_, taken := s.runs[q.id]
+	if !taken {
+		s.runs[q.id] = r
+	}
+	s.mu.Unlock()
+	if taken {
+		cancel()
+		return s.answer(q.id, "error", text("kind", "frame"), text("text", fmt.Sprintf("a run with the id %d is under way; another id is accepted", q.id)))
+	}
+	go s.serveRun(ctx, r, q)
+	return nil
+}
+
+// serveRun runs to the end and answers with the outcome, last of all. The id
+// is free by then.
+func (s *server) serveRun(ctx context.Context, r *serving, q *request) {
+	answer := func() []frame.Field { return nil }
+	err := s.guarded(func() (err error) {
+		answer, err = s.replay(ctx, r, q)
+		return err
+	})
+	cancelled := ctx.Err() != nil
+	r.outputs.Abort() // does nothing after a commit
+	s.mu.Lock()
+	delete(s.runs, r.id)
+	s.mu.Unlock()
+	r.cancel()
+	if err == nil {
+		_ = s.answer(r.id, "done", answer()...) // nobody listens if it fails
+		return
+	}
+	kind, status := "run", int64(exitFailed)
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		kind, status = "usage", exitUsage
+	case cancelled:
+		kind, err = "cancelled", errors.New("the run was cancelled")
+	}
+	_ = s.answer(r.id, "error", text("kind", kind), text("text", err.Error()), number("status", status))
+}
+
+// guarded turns a panic into an error, so that a fault of one run is not the
+// end of the others.
+func (s *server) guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the simulation has failed, which is a fault of this program: %v", p)
+		}
+	}()
+	return f()
+}
+
+// replay does what the command line of a request says. It returns the fields of
+// the last answer.
+func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []frame.Field, error) {
+	var args []string
+	if q.args != "" {
+		args = strings.Split(q.args, "\x00")
+	}
+	o, err := parse(args)
+	if err != nil {
+		return nil, err
+	}
+	if o.help || o.version {
+		return nil, usagef("--help and --version print; arguments of a replay are accepted")
+	}
+	o.capture = q.requests
+	out, err := replayAll(ctx, o, &surroundings{
+		outputs:  r.outputs,
+		warnings: func(t string) { _ = s.answer(r.id, "warning", text("text", strings.TrimPrefix(t, "warning: "))) },
+		stdin:    bytes.NewReader(q.trace),
+		progress: s.progress(r),
+		runner:   s.runner,
+		release:  func(*runner.Runner) {},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if q.requests {
+		if err := out.requests().WriteJSONL(&lines{s, r.id}); err != nil {
+			return nil, err
+		}
+	}
+	var table, reportJSON bytes.Buffer
+	if err := errors.Join(out.WriteJSON(&reportJSON), out.WriteTable(&table)); err != nil {
+		return nil, err
+	}
+	return func() []frame.Field {
+		return []frame.Field{text("report", reportJSON.String()), text("table", table.String()), text("path", out.jsonPath)}
+	}, nil
+}
+
+// progress tells the client now and then how far a run is.
+func (s *server) progress(r *serving) func(stage string, done, total int64) {
+	return func(stage string, done, total int64) {
+		if stage == "" || time.Since(r.said) < progressEvery {
+			return
+		}
+		r.said = time.Now()
+		_ = s.answer(r.id, "progress", text("stage", strings.ToLower(stage)), number("done", done), number("total", total))
+	}
+}
+
+// runner compiles core.wasm once for each cache it is to be kept in.
+func (s *server) runner(o *options) (*runner.Runner, error) {
+	s.compile.Lock()
+	defer s.compile.Unlock()
+	key := "default"
+	if o.given("wasm-cache") {
+		key = "at " + o.wasmCache
+	}
+	if r := s.runners[key]; r != nil {
+		return r, nil
+	}
+	r, err := newRunner(o)
+	if err == nil {
+		s.runners[key] = r
+	}
+	return r, err
+}
+
+// lines hands the lines of the requests over as they are written.
+type lines struct {
+	s  *server
+	id uint64
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	if err := l.s.answer(l.id, "lines", frame.Field{Name: "lines", Var: &p}); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

@@ -1,0 +1,193 @@
+package frame
+
+import (
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/synth"
+	"github.com/dryserve/dryserve/core/timing"
+	"github.com/dryserve/dryserve/core/trace"
+	"github.com/dryserve/dryserve/core/workload"
+)
+
+// MaxLine is the longest line of a trace, in bytes.
+const MaxLine = trace.MaxLine
+
+// MaxReserve is the most rows that a Feed may reserve room for.
+const MaxReserve = 1 << 20
+
+// Fields lists what the error has; its code first.
+func (f *Fault) Fields() []Field {
+	fields := []Field{{Name: "error", Var: (*uint8)(&f.Code), Need: true}}
+	switch f.Code {
+	case BadFrame:
+		return append(fields, Field{Name: "at", Var: &f.At})
+	case UnknownKey, WrongType, NotInRange, MissingKey, TwiceKey:
+		return append(fields, Field{Name: "name", Var: &f.Name})
+	}
+	return append(fields, Field{Name: "found", Var: &f.Found})
+}
+
+// Feeding is the request of Feed.
+type Feeding struct {
+	Text    []byte // the next part of the trace
+	End     bool   // and the last one
+	Reserve int    // rows to make room for, about
+}
+
+// Fields lists its keys.
+func (f *Feeding) Fields() []Field {
+	return []Field{{Name: "text", Var: &f.Text, Need: true}, {Name: "end", Var: &f.End}, {Name: "reserve", Var: &f.Reserve}}
+}
+
+// Fed is the answer: what was read so far and, at the end, what the workload
+// has.
+type Fed struct {
+	Lines, Rows     int64
+	Turns, Sessions int
+	BlockSizes      workload.BlockSizes
+	Named, Drawn    bool // see workload.Workload
+}
+
+// Fields lists the keys before the end.
+func (f *Fed) Fields() []Field {
+	return []Field{{Name: "lines", Var: &f.Lines}, {Name: "rows", Var: &f.Rows}}
+}
+
+// AllFields lists the keys at the end.
+func (f *Fed) AllFields() []Field {
+	b := &f.BlockSizes
+	return append(f.Fields(),
+		Field{Name: "turns", Var: &f.Turns}, Field{Name: "sessions", Var: &f.Sessions},
+		Field{Name: "odd_rows", Var: &b.Rows}, Field{Name: "odd_line", Var: &b.FirstLine},
+		Field{Name: "block_size_min", Var: &b.Min}, Field{Name: "block_size_max", Var: &b.Max},
+		Field{Name: "named", Var: &f.Named}, Field{Name: "drawn", Var: &f.Drawn})
+}
+
+// SpecFields lists the keys of Synthesize.
+func SpecFields(s *synth.Spec) []Field {
+	return []Field{
+		{Name: "input_tokens", Var: &s.InputTokens, Need: true}, {Name: "output_tokens", Var: &s.OutputTokens, Need: true},
+		{Name: "sessions", Var: &s.Sessions, Need: true}, {Name: "turns", Var: &s.Turns},
+		{Name: "arrival", Var: (*uint8)(&s.Arrival)}, {Name: "rate_per_s", Var: &s.RatePerS}, {Name: "interval_ms", Var: &s.IntervalMs},
+		{Name: "arrival_seed", Var: &s.ArrivalSeed}, {Name: "prefix_ratio", Var: &s.PrefixRatio}, {Name: "prefix_groups", Var: &s.PrefixGroups},
+		{Name: "turn_delay_ms", Var: &s.TurnDelayMs}, {Name: "block_size", Var: &s.BlockSize},
+	}
+}
+
+// SpecKey is the key of a field of Synthesize that is out of its range.
+func SpecKey(f synth.Field) string {
+	switch f {
+	case synth.InputTokens:
+		return "input_tokens"
+	case synth.OutputTokens:
+		return "output_tokens"
+	case synth.Sessions:
+		return "sessions"
+	case synth.Turns:
+		return "turns"
+	case synth.RatePerS:
+		return "rate_per_s"
+	case synth.IntervalMs:
+		return "interval_ms"
+	case synth.PrefixRatio:
+		return "prefix_ratio"
+	}
+	return "turn_delay_ms"
+}
+
+// Stepping is the request of Step.
+type Stepping struct {
+	Events   int
+	AnswerMs float64 // to the question, in status NeedTiming only
+}
+
+// Fields lists its keys, the answer if there was a question.
+func (s *Stepping) Fields(asked bool) []Field {
+	fields := []Field{{Name: "events", Var: &s.Events, Need: true}}
+	if asked {
+		fields = append(fields, Field{Name: "answer_ms", Var: &s.AnswerMs, Need: true})
+	}
+	return fields
+}
+
+// Progressed is the answer of Step and Progress.
+type Progressed struct {
+	Status      Status
+	Done, Total int64        // requests
+	Fault       replay.Fault // of a run that has failed while it was stepped
+	Query       timing.Query // of a run that needs a duration
+}
+
+// Fields lists the keys that every answer has.
+func (p *Progressed) Fields() []Field {
+	return []Field{{Name: "status", Var: (*uint32)(&p.Status), Need: true}, {Name: "done", Var: &p.Done}, {Name: "total", Var: &p.Total}}
+}
+
+// FaultFields lists those of a run that has failed besides.
+func (p *Progressed) FaultFields() []Field {
+	return append(p.Fields(), Field{Name: "in_flight", Var: &p.Fault.InFlight},
+		Field{Name: "now_ms", Var: &p.Fault.NowMs}, Field{Name: "endless", Var: &p.Fault.Endless})
+}
+
+// QueryFields lists those of a run that needs a duration besides.
+func (p *Progressed) QueryFields() []Field {
+	q := &p.Query
+	return append(p.Fields(), Field{Name: "ask_kind", Var: (*uint8)(&q.Kind)}, Field{Name: "ask_batch", Var: &q.Batch},
+		Field{Name: "ask_isl", Var: &q.ISL}, Field{Name: "ask_prefix", Var: &q.Prefix}, Field{Name: "ask_osl", Var: &q.OSL})
+}
+
+// Part asks for some rows of a table: Most of them from row From on. A table
+// ends where it ends.
+type Part struct{ From, Most int }
+
+// Fields lists the keys.
+func (p *Part) Fields() []Field {
+	return []Field{{Name: "from", Var: &p.From}, {Name: "most", Var: &p.Most}}
+}
+
+// TurnColumns are the requests of a workload in file order: their session,
+// their place in it, and the turn after them, -1: none.
+type TurnColumns struct{ Session, Index, Next []int32 }
+
+// Fields lists the columns.
+func (c *TurnColumns) Fields() []Field {
+	return []Field{{Name: "session", Var: &c.Session}, {Name: "index", Var: &c.Index}, {Name: "next", Var: &c.Next}}
+}
+
+// SessionColumns are the sessions of a workload in file order: their first
+// turn, the line with it, and their ids, one after the other.
+type SessionColumns struct {
+	First, Line, IDLength []int32
+	IDs                   []byte
+}
+
+// Fields lists the columns.
+func (c *SessionColumns) Fields() []Field {
+	return []Field{{Name: "first", Var: &c.First}, {Name: "line", Var: &c.Line}, {Name: "id_length", Var: &c.IDLength}, {Name: "ids", Var: &c.IDs}}
+}
+
+// TraceFault is what is wrong with a trace, as BadLine and BadRow say it.
+type TraceFault struct {
+	workload.Finding
+	Lines, Rows int64 // read until then
+}
+
+// Fields lists what the error has, its code first.
+func (t *TraceFault) Fields() []Field {
+	code := BadRow
+	p, r := &t.Parse, &t.Row
+	if p.Code != trace.OK {
+		code = BadLine
+	}
+	fields := []Field{
+		{Name: "error", Var: (*uint8)(&code), Need: true}, {Name: "lines", Var: &t.Lines}, {Name: "rows", Var: &t.Rows}, {Name: "line", Var: &t.Line},
+	}
+	if code == BadLine {
+		return append(fields, Field{Name: "code", Var: (*uint8)(&p.Code)}, Field{Name: "field", Var: (*uint8)(&p.Field)},
+			Field{Name: "key", Var: &p.Key}, Field{Name: "start", Var: &p.Start}, Field{Name: "end", Var: &p.End},
+			Field{Name: "text", Var: &t.Text})
+	}
+	return append(fields, Field{Name: "code", Var: (*uint8)(&r.Code)},
+		Field{Name: "session", Var: &r.Session}, Field{Name: "turn", Var: &r.Turn},
+		Field{Name: "found", Var: &r.Found}, Field{Name: "limit", Var: &r.Limit}, Field{Name: "ms", Var: &r.Ms},
+		Field{Name: "input_length", Var: &t.InputLength}, Field{Name: "ids", Var: &t.IDs}, Field{Name: "session_id", Var: &t.SessionID})
+}

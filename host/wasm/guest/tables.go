@@ -1,0 +1,95 @@
+package guest
+
+import (
+	"github.com/dryserve/dryserve/host/wasm/frame"
+)
+
+// part reads a request for a part of a table with n rows.
+func (g *Guest) part(request []byte, n int) (from, to int, ok bool) {
+	p := frame.Part{Most: n}
+	if !g.read(request, p.Fields()...) {
+		return 0, 0, false
+	}
+	for _, f := range p.Fields() {
+		if *f.Var.(*int) < 0 {
+			g.refuse(frame.Fault{Code: frame.NotInRange, Name: f.Name})
+			return 0, 0, false
+		}
+	}
+	from = min(p.From, n)
+	return from, from + min(p.Most, n-from), true
+}
+
+func (g *Guest) records(s *sim, request []byte) []byte {
+	if !g.ended(s) {
+		return g.answer
+	}
+	all := s.replay.Records()
+	from, to, ok := g.part(request, len(all))
+	if !ok {
+		return g.answer
+	}
+	var c frame.RowColumns
+	for i := from; i < to; i++ {
+		r := &all[i]
+		c.Add(r, s.replay.Admissions()[r.AdmissionStart:r.AdmissionStart+r.AdmissionCount])
+	}
+	return g.say(c.Fields()...)
+}
+
+func (g *Guest) unservable(s *sim, request []byte) []byte {
+	if !g.ended(s) {
+		return g.answer
+	}
+	all := s.replay.Unservable()
+	from, to, ok := g.part(request, len(all))
+	if !ok {
+		return g.answer
+	}
+	all = all[from:to]
+	return g.say(frame.Field{Name: "turn", Var: &all})
+}
+
+// loaded reports whether a simulation has its whole workload.
+func (g *Guest) loaded(s *sim) bool {
+	return g.place(s, frame.Running, frame.NeedTiming, frame.NeedScaling, frame.Done)
+}
+
+func (g *Guest) turns(s *sim, request []byte) []byte {
+	if !g.loaded(s) {
+		return g.answer
+	}
+	all := s.load.Turns
+	from, to, ok := g.part(request, len(all))
+	if !ok {
+		return g.answer
+	}
+	var c frame.TurnColumns
+	for i := from; i < to; i++ {
+		t := &all[i]
+		c.Session = append(c.Session, t.Session)
+		c.Index = append(c.Index, t.Index)
+		c.Next = append(c.Next, t.Next)
+	}
+	return g.say(c.Fields()...)
+}
+
+func (g *Guest) sessions(s *sim, request []byte) []byte {
+	if !g.loaded(s) {
+		return g.answer
+	}
+	all := s.load.Sessions
+	from, to, ok := g.part(request, len(all))
+	if !ok {
+		return g.answer
+	}
+	var c frame.SessionColumns
+	for i := from; i < to; i++ {
+		c.First = append(c.First, all[i].First)
+		c.Line = append(c.Line, all[i].Line)
+		before := len(c.IDs)
+		c.IDs = s.load.AppendSessionID(c.IDs, int32(i))
+		c.IDLength = append(c.IDLength, int32(len(c.IDs)-before))
+	}
+	return g.say(c.Fields()...)
+}

@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/synth"
+	"github.com/dryserve/dryserve/host/wasm/frame"
+)
+
+var update = flag.Bool("update", false, "write the golden frames instead of comparing")
+
+const goldenFrames = "../../../testdata/frames/dialogue.txt"
+
+// say is one call of the dialogue.
+type say struct {
+	what   string
+	op     frame.Op
+	fields []frame.Field
+	raw    []byte // the request, where it is no frame
+}
+
+func field(name string, v any) frame.Field { return frame.Field{Name: name, Var: v} }
+
+func ptr[T any](v T) *T { return &v }
+
+// smallRun is a tight engine with both kinds of tables.
+func smallRun() *frame.Run {
+	r := &frame.Run{Replay: config.DefaultReplay(config.VLLM)}
+	r.Engine.NumGPUBlocks, r.Engine.BlockSize, r.NumWorkers, r.TraceBlockSize = 6, 4, 2, 4
+	r.Engine.Timing = config.Timing{Kind: config.Profile, PrefillMs: 1.5, DecodeMs: 0.25,
+		Profile: &config.ProfileTable{
+			PrefillISL: []float64{1, 100}, PrefillTTFTMs: []float64{10, 20},
+			DecodeActiveKVTokens: []float64{1, 100}, DecodeContextLength: []float64{1, 50}, DecodeITLMs: []float64{2, 3, 4, 5},
+		},
+		Grid: &config.GridTable{
+			PrefillBatch: []float64{1, 2}, PrefillISL: []float64{1, 2}, PrefillPrefix: []float64{0, 1}, PrefillMs: make([]float64, 8),
+			DecodeBatch: []float64{1, 2}, DecodeContext: []float64{1, 2}, DecodeMs: make([]float64, 4),
+		},
+	}
+	r.SLA.TTFTMs = 100
+	r.CaptureRequests = true
+	return r
+}
+
+const firstText = `{"timestamp":0,"input_length":10,"output_length":4,"hash_ids":[1,2,3],"session_id":"ä"}` + "\n" +
+	`{"timestamp":3,"input_length":4,"output_length":30,"hash_ids":[9]}` + "\n" + `{"timestamp":50,"inp`
+
+const restText = `ut_length":8,"output_length":2,"hash_ids":[1,2],"session_id":"ä"}` + "\n"
+
+// dialogues are calls to one simulation each.
+func dialogues() map[string][]say {
+	none := []frame.Field(nil)
+	text := func(text string, end bool) []frame.Field {
+		return (&frame.Feeding{Text: []byte(text), End: end, Reserve: 3}).Fields()
+	}
+	simple := (&frame.Run{Replay: config.DefaultReplay(config.SGLang)}).Fields()
+	wrong := config.DefaultReplay(config.VLLM)
+	wrong.NumWorkers = 0
+	return map[string][]say{
+		"1 a run": {
+			{"configure", frame.Configure, smallRun().Fields(), nil},
+			{"feed the beginning", frame.Feed, text(firstText, false), nil},
+			{"progress", frame.Progress, none, nil},
+			{"feed the rest", frame.Feed, text(restText, true), nil},
+			{"turns", frame.Turns, none, nil},
+			{"sessions", frame.Sessions, (&frame.Part{From: 1, Most: 5}).Fields(), nil},
+			{"one event", frame.Step, []frame.Field{field("events", ptr(1))}, nil},
+			{"step to the end", frame.Step, []frame.Field{field("events", ptr(100000))}, nil},
+			{"summarize", frame.Summarize, none, nil},
+			{"summarize again", frame.Summarize, none, nil},
+			{"records", frame.Records, (&frame.Part{Most: 10}).Fields(), nil},
+			{"records past the end", frame.Records, (&frame.Part{From: 9, Most: 10}).Fields(), nil},
+			{"unservable", frame.Unservable, none, nil},
+		},
+		"2 refusals": {
+			{"an operation too early", frame.Step, []frame.Field{field("events", ptr(1))}, nil},
+			{"no frame", frame.Configure, nil, []byte("hello")},
+			{"another version", frame.Configure, nil, []byte{0x81, 0xA1, 'v', 7}},
+			{"an unknown operation", 99, none, nil},
+			{"an unknown key", frame.Configure, []frame.Field{field("engine.block_sise", ptr(16))}, nil},
+			{"a wrong type", frame.Configure, []frame.Field{field("num_workers", ptr("two"))}, nil},
+			{"a wrong configuration", frame.Configure, (&frame.Run{Replay: wrong}).Fields(), nil},
+			{"configure", frame.Configure, simple, nil},
+			{"no text", frame.Feed, none, nil},
+			{"a reserve out of range", frame.Feed, []frame.Field{field("text", ptr([]byte{})), field("reserve", ptr(-1))}, nil},
+			{"a row at fault", frame.Feed, text(strings.Replace(firstText, `"output_length":30`, `"output_length":3000000000`, 1), false), nil},
+			{"feed on", frame.Feed, text(restText, true), nil},
+		},
+		"4 questions": {
+			{"configure", frame.Configure, []frame.Field{field("engine.timing.kind", ptr(uint8(config.External)))}, nil},
+			{"feed", frame.Feed, text(strings.Split(firstText, "\n")[1], true), nil},
+			{"step", frame.Step, []frame.Field{field("events", ptr(100))}, nil},
+			{"no answer", frame.Step, []frame.Field{field("events", ptr(100))}, nil},
+			{"an answer", frame.Step, []frame.Field{field("events", ptr(100)), field("answer_ms", ptr(12.5))}, nil},
+			{"progress", frame.Progress, none, nil},
+		},
+		"5 a synthetic workload": {
+			{"configure", frame.Configure, []frame.Field{field("num_workers", ptr(2))}, nil},
+			{"no tokens", frame.Synthesize, frame.SpecFields(&synth.Spec{OutputTokens: 3, Sessions: 4}), nil},
+			{"too many", frame.Synthesize, frame.SpecFields(&synth.Spec{InputTokens: 100, OutputTokens: 3, Sessions: 1 << 30, Turns: 9, BlockSize: 64}), nil},
+			{"after that", frame.Synthesize, none, nil},
+		},
+		"6 another one": {
+			{"configure", frame.Configure, []frame.Field{field("num_workers", ptr(2))}, nil},
+			{"synthesize", frame.Synthesize, frame.SpecFields(&synth.Spec{InputTokens: 100, OutputTokens: 3, Sessions: 4, Arrival: synth.Poisson, RatePerS: 2, ArrivalSeed: 7, BlockSize: 64}), nil},
+			{"sessions", frame.Sessions, none, nil},
+			{"step", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+			{"summarize", frame.Summarize, none, nil},
+		},
+		"3 a line at fault": {
+			{"configure", frame.Configure, simple, nil},
+			{"feed", frame.Feed, text(strings.Replace(firstText, `30`, `"30"`, 1), true), nil},
+			{"progress", frame.Progress, none, nil},
+		},
+	}
+}
+
+// The same dialogue natively and in WebAssembly, requests written by both
+// codecs: all must be the recorded bytes, which also are what docs/frames.md
+// explains.
+func TestGoldenFrames(t *testing.T) {
+	ctx := context.Background()
+	var got strings.Builder
+	all := dialogues()
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(&got, "== %s\n", name)
+		native, sandboxed := newNativePort(), newWasmPort(t)
+		for _, s := range all[name] {
+			request := s.raw
+			if request == nil {
+				var err error
+				if request, err = Encode(s.fields); err != nil {
+					t.Fatal(err)
+				}
+				if own := frame.Append(nil, s.fields); !bytes.Equal(own, request) {
+					t.Errorf("%s: the codecs write\n%x\n%x", s.what, own, request)
+				}
+			}
+			answer, _ := native.exchange(ctx, s.op, request)
+			other, err := sandboxed.exchange(ctx, s.op, request)
+			if err != nil || !bytes.Equal(answer, other) {
+				t.Errorf("%s: natively\n%x\nin WebAssembly\n%x, %v", s.what, answer, other, err)
+			}
+			fmt.Fprintf(&got, "\n-- op %d: %s\n", s.op, s.what)
+			spell(t, &got, ">", request)
+			spell(t, &got, "<", answer)
+		}
+		got.WriteByte('\n')
+	}
+	if *update {
+		if err := os.WriteFile(goldenFrames, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(goldenFrames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		a, b := strings.Split(got.String(), "\n"), strings.Split(string(want), "\n")
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				t.Fatalf("line %d:\ngot  %s\nwant %s", i+1, a[i], b[i])
+			}
+		}
+		t.Fatalf("%d lines, want %d", len(a), len(b))
+	}
+}
+
+// spell writes a frame as bytes and as what they say.
+func spell(t *testing.T, w *strings.Builder, arrow string, b []byte) {
+	fmt.Fprintf(w, "%s %s\n", arrow, hex.EncodeToString(b))
+	d := msgpack.NewDecoder(bytes.NewReader(b))
+	n, err := d.DecodeMapLen()
+	if err != nil {
+		return
+	}
+	for range n {
+		key, err := d.DecodeString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := d.DecodeInterface()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if column, ok := v.([]byte); ok {
+			v = fmt.Sprintf("%d bytes %q", len(column), column)
+		}
+		fmt.Fprintf(w, "%s   %s: %v\n", arrow, key, v)
+	}
+}

@@ -1,0 +1,439 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/timing"
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/drive"
+	"github.com/dryserve/dryserve/host/native/profile"
+	"github.com/dryserve/dryserve/host/native/tracefile"
+	"github.com/dryserve/dryserve/host/wasm/frame"
+	"github.com/dryserve/dryserve/internal/gen"
+	"github.com/dryserve/dryserve/internal/parity"
+)
+
+// result is everything a run says.
+type result struct {
+	Progress   frame.Progressed
+	Summary    replay.Summary
+	Records    []replay.Record
+	Admissions []replay.Admission
+	Unservable []int32
+	IDs        []string
+}
+
+// most is more events than any of the cases that end has.
+const most = 1 << 16
+
+// native runs a case without frames.
+func native(t *testing.T, run frame.Run, load *workload.Workload) (r result) {
+	t.Helper()
+	s := replay.New(run.Replay, load, replay.Options{Plain: run.Plain, Eventful: run.Eventful})
+	switch s.Step(most) {
+	case replay.Running:
+		r.Progress.Status = frame.Running
+		return r
+	case replay.Done:
+		r.Progress.Status = frame.Done
+		r.Summary, r.Records, r.Admissions, r.Unservable = s.Summary(), s.Records(), s.Admissions(), s.Unservable()
+	case replay.Stuck:
+		r.Progress.Status, r.Progress.Fault = frame.Failed, s.Fault()
+	}
+	r.Progress.Done, r.Progress.Total = s.Progress()
+	for i := range load.Sessions {
+		r.IDs = append(r.IDs, string(load.SessionID(int32(i))))
+	}
+	return r
+}
+
+// through runs a case through frames.
+func through(t *testing.T, guest port, run frame.Run, text []byte) (r result) {
+	t.Helper()
+	s, err := open(context.Background(), guest, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Reserve(10)
+	for end := false; !end; {
+		n := min(len(text), 1000)
+		end = n == len(text)
+		if _, _, f, err := s.Feed(text[:n], end); err != nil || !f.OK() {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		text = text[n:]
+	}
+	load, err := s.Outline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Progress, err = s.Step(most); err != nil {
+		t.Fatal(err)
+	}
+	if r.Progress.Status == frame.Running {
+		return result{Progress: frame.Progressed{Status: frame.Running}}
+	}
+	for i := range load.Sessions {
+		r.IDs = append(r.IDs, string(load.SessionID(int32(i))))
+	}
+	if r.Progress.Status == frame.Failed {
+		return r
+	}
+	var errs [3]error
+	r.Summary, errs[0] = s.Summary()
+	r.Records, r.Admissions, errs[1] = s.Records()
+	r.Unservable, errs[2] = s.Unservable()
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Random cases of every family give the same through the guest, natively and
+// in WebAssembly, as without it.
+func TestSameAsNative(t *testing.T) {
+	cases := 60
+	if testing.Short() {
+		cases = 12
+	}
+	done := map[frame.Status]int{}
+	for seed := range cases {
+		c, err := gen.FamilyCase(uint64(seed), gen.Families()[seed%len(gen.Families())])
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, err := parity.Config(c.Kwargs)
+		if err != nil {
+			continue // a case whose configuration is refused
+		}
+		read := workload.NewReader(cfg.TraceBlockSize, frame.MaxLine)
+		if f := read.Feed(c.Trace(), true); !f.OK() {
+			continue // or whose trace is
+		}
+		load, f := read.Finish(workload.Options{Concurrency: cfg.Concurrency > 0, ArrivalSpeedup: cfg.ArrivalSpeedup})
+		if !f.OK() {
+			continue
+		}
+		cfg.Parity = seed%2 == 0
+		run := frame.Run{Replay: cfg, Plain: seed%3 == 0}
+		want := native(t, run, load)
+		done[want.Progress.Status]++
+		for name, guest := range map[string]port{"natively": newNativePort(), "in WebAssembly": newWasmPort(t)} {
+			if d := cmp.Diff(want, through(t, guest, run, c.Trace()), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
+				t.Fatalf("%s, guest %s (-without +through frames):\n%s", c.Name, name, d)
+			}
+		}
+	}
+	if done[frame.Done] < cases/2 {
+		t.Errorf("only %v of %d cases end", done, cases)
+	}
+}
+
+// A trace at fault gets the same sentence from both engines, whatever chunks
+// it comes in.
+func TestSameSentences(t *testing.T) {
+	rand := gen.NewRand(5)
+	dir := t.TempDir()
+	faults := 0
+	for seed := range 300 {
+		text := bytes.Clone(gen.Case(uint64(seed % 20)).Trace())
+		if len(text) > 3000 {
+			text = text[:bytes.LastIndexByte(text[:3000], '\n')+1]
+		}
+		for range rand.Between(1, 3) {
+			at := rand.Intn(len(text))
+			switch rand.Intn(4) {
+			case 0:
+				const odd = "0129-.e\"[]{},: \n\x00\xff"
+				text[at] = odd[rand.Intn(len(odd))]
+			case 1:
+				text = append(text[:at], text[min(len(text), at+rand.Between(1, 9)):]...)
+			case 2:
+				text = bytes.Replace(text, []byte(`"timestamp": `), []byte(`"delay": `), 1)
+			default:
+				text = append(text[:at:at], append([]byte("00000000000"[:rand.Between(1, 11)]), text[at:]...)...)
+			}
+			if len(text) == 0 {
+				text = []byte("\n")
+			}
+		}
+		path := filepath.Join(dir, "t.jsonl")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run := frame.Run{Replay: config.DefaultReplay(config.VLLM)}
+		if seed%3 == 0 {
+			run.Concurrency = 2
+		}
+		o := tracefile.Options{Format: tracefile.Mooncake, TraceBlockSize: run.TraceBlockSize, Concurrency: run.Concurrency > 0, ArrivalSpeedup: 1}
+		loaded, want := tracefile.Load(context.Background(), []string{path}, o)
+		s, err := open(context.Background(), newNativePort(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Into = s
+		handed, got := tracefile.Load(context.Background(), []string{path}, o)
+		if (got == nil) != (want == nil) || got != nil && got.Error() != want.Error() || handed.Info != loaded.Info {
+			t.Fatalf("seed %d:\ngot  %v %+v\nwant %v %+v", seed, got, handed.Info, want, loaded.Info)
+		}
+		if want != nil {
+			faults++
+		}
+	}
+	if faults < 100 {
+		t.Errorf("only %d traces are at fault", faults)
+	}
+}
+
+// Simulations of one runner are independent.
+func TestParallel(t *testing.T) {
+	text := gen.Case(3).Trace()
+	run := frame.Run{Replay: config.DefaultReplay(config.VLLM)}
+	run.TraceBlockSize, run.CaptureRequests, run.Concurrency = 1<<20, true, 3
+	want := through(t, newNativePort(), run, text)
+	var wg sync.WaitGroup
+	results := make([]result, 4)
+	for i := range results {
+		guest := newWasmPort(t)
+		wg.Go(func() { results[i] = through(t, guest, run, text) })
+	}
+	wg.Wait()
+	for i, got := range results {
+		if d := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("simulation %d:\n%s", i, d)
+		}
+	}
+}
+
+// A run is stopped between two steps.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := compiledRunner(t).Open(ctx, frame.Run{Replay: config.DefaultReplay(config.VLLM)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	text := []byte(strings.Repeat(`{"timestamp":0,"input_length":10,"output_length":50000,"hash_ids":[1]}`+"\n", 40))
+	if _, _, f, err := s.Feed(text, true); err != nil || !f.OK() {
+		t.Fatal(f, err)
+	}
+	steps := 0
+	p, err := s.Run(ctx, drive.Options{Progress: func(done, total int64) {
+		if steps++; steps == 2 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || p.Status != frame.Running || steps != 2 {
+		t.Errorf("%+v, %v after %d steps", p, err, steps)
+	}
+	if p, err := s.Progress(); err != nil || p.Status != frame.Running {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// A provider that answers out of a grid gives what the grid gives.
+func TestProvider(t *testing.T) {
+	g, err := profile.LoadGrid("../../../examples/grid-example-gpu.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := gen.Case(3).Trace()
+	run := frame.Run{Replay: config.DefaultReplay(config.VLLM)}
+	run.TraceBlockSize, run.NumWorkers = 1<<20, 2
+	run.Engine.Timing = config.Timing{Kind: config.Grid, Grid: g.Table}
+	want := through(t, newNativePort(), run, text)
+	m := timing.New(run.Engine)
+	run.Engine.Timing = config.Timing{Kind: config.External}
+	asked := 0
+	provider := drive.Options{Provider: func(q timing.Query) (float64, error) {
+		asked++
+		if q.Kind == timing.AskPrefill {
+			return m.Prefill(q.Batch, q.Batch*(q.ISL+q.Prefix), q.Batch*q.Prefix), nil
+		}
+		return m.Decode(q.Batch, q.Batch*q.ISL), nil
+	}}
+	for name, guest := range map[string]port{"natively": newNativePort(), "in WebAssembly": newWasmPort(t)} {
+		s, err := open(context.Background(), guest, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, f, err := s.Feed(text, true); err != nil || !f.OK() {
+			t.Fatal(f, err)
+		}
+		p, err := s.Run(context.Background(), provider)
+		if err != nil || p.Status != frame.Done {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		got, err := s.Summary()
+		if d := cmp.Diff(want.Summary, got); d != "" || err != nil {
+			t.Errorf("%s (-grid +provider): %s%v", name, d, err)
+		}
+	}
+	if asked < 20 {
+		t.Errorf("only %d questions", asked)
+	}
+}
+
+// A question has to be answered with a number.
+func TestBadProviders(t *testing.T) {
+	ctx := context.Background()
+	for want, o := range map[string]drive.Options{
+		"the engine's timing model is external and nobody answers it; a provider, or another timing model, is accepted": {},
+		"the timing provider failed for a prefill of batch 1, isl 10, prefix 0: broken":                                 {Provider: func(timing.Query) (float64, error) { return 0, errors.New("broken") }},
+		"the timing provider answered NaN ms for a prefill of batch 1, isl 10, prefix 0; a finite number is accepted":   {Provider: func(timing.Query) (float64, error) { return math.NaN(), nil }},
+	} {
+		run := frame.Run{Replay: config.DefaultReplay(config.VLLM)}
+		run.Engine.Timing.Kind = config.External
+		s, err := open(ctx, newNativePort(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, f, err := s.Feed([]byte(`{"timestamp":0,"input_length":10,"output_length":2,"hash_ids":[1]}`), true); err != nil || !f.OK() {
+			t.Fatal(f, err)
+		}
+		if _, err := s.Run(ctx, o); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		if _, err := s.Step(1); err == nil || err.Error() != `core.wasm refuses the frame: the key "answer_ms" is missing` {
+			t.Errorf("%v", err)
+		}
+		if _, err := s.Answer(math.Inf(1), 1); err == nil || err.Error() != `core.wasm refuses the frame: the key "answer_ms" has a value out of range` {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// A simulation that outgrows its memory stops by itself and says so; another
+// one of the same runner goes on.
+func TestOutOfMemory(t *testing.T) {
+	ctx := context.Background()
+	core, err := core()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(ctx, Options{Core: core, MemoryMB: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close(ctx)
+	var sims [2]*Sim
+	for i := range sims {
+		if sims[i], err = r.Open(ctx, frame.Run{Replay: config.DefaultReplay(config.VLLM)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := bytes.Repeat([]byte(`{"timestamp":0,"input_length":10,"output_length":2,"hash_ids":[1]}`+"\n"), 2000)
+	for err == nil {
+		_, _, _, err = sims[0].Feed(rows, false)
+	}
+	if want := "the simulation inside core.wasm has stopped: runtime: out of memory: "; !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want %s...", err, want)
+	}
+	if _, again := sims[0].Progress(); again == nil || again.Error() != err.Error() {
+		t.Errorf("afterwards: %v", again)
+	}
+	if _, _, f, err := sims[1].Feed(rows[:len(rows)/2000], true); err != nil || !f.OK() {
+		t.Fatal(f, err)
+	}
+	if p, err := sims[1].Run(ctx, drive.Options{}); err != nil || p.Status != frame.Done {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	wrong := frame.Run{Replay: config.DefaultReplay(config.VLLM)}
+	wrong.NumWorkers = -1
+	_, err := compiledRunner(t).Open(context.Background(), wrong)
+	var refused *Refusal
+	if !errors.As(err, &refused) || refused.Config != (config.Fault{Code: config.NotPositive, Field: config.FieldNumWorkers}) {
+		t.Fatalf("%v", err)
+	}
+	s, err := open(context.Background(), newNativePort(), frame.Run{Replay: config.DefaultReplay(config.VLLM)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, ask := range map[string]func() error{
+		"core.wasm refuses the call (error 10, found 2)":                            func() error { _, err := s.Summary(); return err },
+		`core.wasm refuses the frame: the key "events" has a value out of range`:    func() error { _, err := s.Step(0); return err },
+		`core.wasm refuses the frame: the key "events" is missing`:                  func() error { _, err := s.progressed(frame.Step, nil); return err },
+		`core.wasm refuses the frame: the key "x" is not known`:                     func() error { return s.do(frame.Progress, []frame.Field{field("x", ptr(1))}, nil) },
+		`core.wasm refuses the frame: the key "events" has a value of another type`: func() error { return s.do(frame.Step, []frame.Field{field("events", ptr("one"))}, nil) },
+		"core.wasm refuses the call (error 8, found 77)":                            func() error { return s.do(77, nil, nil) },
+	} {
+		if err := ask(); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// A damaged cache is emptied and used again.
+func TestCache(t *testing.T) {
+	ctx := context.Background()
+	core, err := core()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	fresh := func() {
+		t.Helper()
+		r, err := New(ctx, Options{Core: core, CacheDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := r.Open(ctx, frame.Run{Replay: config.DefaultReplay(config.VLLM)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if err := r.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entry := func() (path string, size int64) {
+		t.Helper()
+		err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				info, infoErr := d.Info()
+				path, size, err = p, info.Size(), infoErr
+			}
+			return err
+		})
+		if err != nil || path == "" {
+			t.Fatalf("no entry in the cache: %v", err)
+		}
+		return path, size
+	}
+	fresh()
+	path, size := entry()
+	if err := os.WriteFile(path, []byte("not what it was"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fresh()
+	if again, n := entry(); again != path || n != size {
+		t.Errorf("the cache has %s of %d bytes, not %s of %d", again, n, path, size)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(ctx, Options{Core: core, CacheDir: file}); !errors.Is(err, ErrCache) {
+		t.Errorf("a file for a cache: %v", err)
+	}
+	if _, err := New(ctx, Options{Core: core[:1000], CacheDir: dir}); err == nil || !strings.HasPrefix(err.Error(), "core.wasm cannot be compiled: ") {
+		t.Errorf("half a core.wasm: %v", err)
+	}
+}

@@ -1,0 +1,259 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/synth"
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/drive"
+	"github.com/dryserve/dryserve/host/wasm/frame"
+)
+
+// port is a guest with one simulation: a frame in, a frame out. The answer is
+// valid until the next call.
+type port interface {
+	exchange(ctx context.Context, op frame.Op, request []byte) ([]byte, error)
+	close(ctx context.Context) error
+}
+
+// Sim is one simulation in an instance of its own. It serves one goroutine at
+// a time.
+type Sim struct {
+	ctx     context.Context // of calls that have none of their own
+	guest   port
+	reserve int
+	fed     frame.Fed
+}
+
+// Refusal is a guest's frame of an error that is no trace's fault.
+type Refusal struct {
+	Fault  frame.Fault
+	Config config.Fault // with BadConfig
+}
+
+// Error is the sentence.
+func (r *Refusal) Error() string {
+	f := r.Fault
+	switch f.Code {
+	case frame.BadConfig:
+		return fmt.Sprintf("core.wasm refuses the configuration (code %d, field %d)", r.Config.Code, r.Config.Field)
+	case frame.BadFrame:
+		return fmt.Sprintf("core.wasm cannot read the frame at byte %d", f.At)
+	case frame.UnknownKey, frame.WrongType, frame.NotInRange, frame.MissingKey, frame.TwiceKey:
+		what := map[frame.Error]string{
+			frame.UnknownKey: "is not known", frame.WrongType: "has a value of another type", frame.NotInRange: "has a value out of range",
+			frame.MissingKey: "is missing", frame.TwiceKey: "stands twice",
+		}[f.Code]
+		return fmt.Sprintf("core.wasm refuses the frame: the key %q %s", f.Name, what)
+	}
+	return fmt.Sprintf("core.wasm refuses the call (error %d, found %d)", f.Code, f.Found)
+}
+
+// Open starts a simulation of a run.
+func (r *Runner) Open(ctx context.Context, run frame.Run) (*Sim, error) {
+	guest, err := r.instantiate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, guest, run)
+}
+
+func open(ctx context.Context, guest port, run frame.Run) (*Sim, error) {
+	s := &Sim{ctx: ctx, guest: guest}
+	if err := s.do(frame.Configure, run.Fields(), nil); err != nil {
+		_ = s.Close() // the error at hand is the one that counts
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the simulation and frees its memory.
+func (s *Sim) Close() error { return s.guest.close(context.WithoutCancel(s.ctx)) }
+
+// do does an operation whose answer has exactly the given fields.
+func (s *Sim) do(op frame.Op, request, answer []frame.Field) error {
+	values, err := s.values(op, request)
+	if err != nil {
+		return err
+	}
+	if _, refused := values["error"]; refused {
+		return refusal(values)
+	}
+	return said(op, assign(values, answer))
+}
+
+// values does an operation and returns the pairs of its answer.
+func (s *Sim) values(op frame.Op, request []frame.Field) (map[string]any, error) {
+	b, err := Encode(request)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.guest.exchange(s.ctx, op, b)
+	if err != nil {
+		return nil, err
+	}
+	values, err := Pairs(answer)
+	return values, said(op, err)
+}
+
+func said(op frame.Op, err error) error {
+	if err != nil {
+		err = fmt.Errorf("core.wasm has answered operation %d with a bad frame: %w", op, err)
+	}
+	return err
+}
+
+// refusal reads a frame with an error.
+func refusal(values map[string]any) error {
+	r := &Refusal{}
+	if code, err := whole(values["error"]); err == nil {
+		r.Fault.Code = frame.Error(code)
+	}
+	fields := r.Fault.Fields()
+	if r.Fault.Code == frame.BadConfig {
+		fields = []frame.Field{fields[0], {Name: "code", Var: (*uint8)(&r.Config.Code)}, {Name: "field", Var: (*uint8)(&r.Config.Field)}}
+	}
+	if err := assign(values, fields); err != nil {
+		return fmt.Errorf("core.wasm has refused a call with a bad frame: %w", err)
+	}
+	return r
+}
+
+// Reserve says how many rows more will come, about.
+func (s *Sim) Reserve(rows int) { s.reserve = min(max(rows, 0), frame.MaxReserve) }
+
+// Feed takes the next part of the trace, the last one with end. It returns how
+// many lines and rows there were so far, and what is wrong with them.
+func (s *Sim) Feed(text []byte, end bool) (lines, rows int64, f workload.Finding, err error) {
+	in := frame.Feeding{Text: text, End: end, Reserve: s.reserve}
+	s.reserve = 0
+	values, err := s.values(frame.Feed, in.Fields())
+	if err != nil {
+		return 0, 0, f, err
+	}
+	if _, refused := values["error"]; refused {
+		t, err := traceFault(values)
+		return t.Lines, t.Rows, t.Finding, err
+	}
+	fields := s.fed.Fields()
+	if end {
+		fields = s.fed.AllFields()
+	}
+	err = assign(values, fields)
+	return s.fed.Lines, s.fed.Rows, f, said(frame.Feed, err)
+}
+
+// traceFault reads what is wrong with a workload out of a refusal, or returns
+// another refusal.
+func traceFault(values map[string]any) (t frame.TraceFault, err error) {
+	switch n, _ := whole(values["error"]); frame.Error(n) {
+	case frame.BadLine:
+		t.Parse.Code = 1 // chooses the fields
+	case frame.BadRow:
+	default:
+		return t, refusal(values)
+	}
+	err = assign(values, t.Fields())
+	t.Row.Line = t.Line
+	return t, said(frame.Feed, err)
+}
+
+// Synthesize makes a workload instead of feeding one. The spec has passed its
+// check.
+func (s *Sim) Synthesize(spec synth.Spec) (workload.Fault, error) {
+	values, err := s.values(frame.Synthesize, frame.SpecFields(&spec))
+	if err != nil {
+		return workload.Fault{}, err
+	}
+	if _, refused := values["error"]; refused {
+		t, err := traceFault(values)
+		return t.Row, err
+	}
+	return workload.Fault{}, said(frame.Synthesize, assign(values, s.fed.AllFields()))
+}
+
+// NamesSessions reports whether records name their sessions.
+func (s *Sim) NamesSessions() bool { return s.fed.Named }
+
+// Step simulates about so many events. In status NeedTiming the answer to the
+// question has to be given, see Answer.
+func (s *Sim) Step(events int) (frame.Progressed, error) {
+	return s.progressed(frame.Step, (&frame.Stepping{Events: events}).Fields(false))
+}
+
+// Answer is Step with the answer in ms to the question that Step has returned.
+func (s *Sim) Answer(ms float64, events int) (frame.Progressed, error) {
+	return s.progressed(frame.Step, (&frame.Stepping{Events: events, AnswerMs: ms}).Fields(true))
+}
+
+// Progress says how far the run is.
+func (s *Sim) Progress() (frame.Progressed, error) { return s.progressed(frame.Progress, nil) }
+
+func (s *Sim) progressed(op frame.Op, request []frame.Field) (frame.Progressed, error) {
+	var p frame.Progressed
+	values, err := s.values(op, request)
+	if err != nil {
+		return p, err
+	}
+	if _, refused := values["error"]; refused {
+		return p, refusal(values)
+	}
+	fields := p.Fields()
+	if _, ok := values["in_flight"]; ok {
+		fields = p.FaultFields()
+	} else if _, ok := values["ask_kind"]; ok {
+		fields = p.QueryFields()
+	}
+	return p, said(op, assign(values, fields))
+}
+
+// Run steps to the end of the run, or of ctx; then the error is the context's.
+// Progress is told after each step that does not end with a question.
+func (s *Sim) Run(ctx context.Context, o drive.Options) (frame.Progressed, error) {
+	var pace drive.Pace
+	start := time.Now()
+	p, err := s.Step(pace.Events())
+	for err == nil {
+		pace.Took(time.Since(start))
+		if o.Progress != nil && p.Status != frame.NeedTiming {
+			o.Progress(p.Done, p.Total)
+		}
+		if p.Status != frame.Running && p.Status != frame.NeedTiming {
+			return p, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return p, err
+		}
+		if p.Status == frame.Running {
+			start = time.Now()
+			p, err = s.Step(pace.Events())
+			continue
+		}
+		var ms float64
+		if ms, err = o.Ask(p.Query); err == nil {
+			start = time.Now()
+			p, err = s.Answer(ms, pace.Events())
+		}
+	}
+	return p, err
+}
+
+// Summary returns the numbers of the report.
+func (s *Sim) Summary() (replay.Summary, error) {
+	var summary replay.Summary
+	values, err := s.values(frame.Summarize, nil)
+	if err != nil {
+		return summary, err
+	}
+	if _, refused := values["error"]; refused {
+		return summary, refusal(values)
+	}
+	if _, ok := values[frame.SharedHostKey]; ok {
+		summary.SharedHost = &replay.HostPool{}
+	}
+	return summary, said(frame.Summarize, assign(values, frame.SummaryFields(&summary)))
+}
