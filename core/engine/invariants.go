@@ -23,7 +23,7 @@ func (e *Engine) check() {
 		}
 		held += len(r.blocks)
 	}
-	held += e.checkDestinations()
+	held += e.checkDestinations() + e.heldByStores()
 	if held < e.pool.Active() {
 		panic("engine: a block is held by nobody")
 	}
@@ -43,6 +43,19 @@ func (e *Engine) check() {
 	if known != len(e.running)+e.WaitingLen() {
 		panic("engine: a request is lost")
 	}
+}
+
+// heldByStores counts the blocks that copies to shared host memory still read.
+func (e *Engine) heldByStores() (held int) {
+	if e.host.shared == nil {
+		return 0
+	}
+	for _, list := range [][]int32{e.host.fresh, e.host.storing} {
+		for _, id := range list {
+			held += len(e.host.copies[id].blocks)
+		}
+	}
+	return held
 }
 
 // checkDestinations returns the number of blocks held by requests that do not
