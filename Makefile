@@ -78,6 +78,7 @@ corpus: ## record the reference's answers that the tests compare with
 	$(GO) run ./internal/oracle/cmd/oracle -family mtp -seed 1 -n 150 -corpus testdata/oracle/corpus-mtp.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family npz -seed 1 -n 120 -corpus testdata/oracle/corpus-npz.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family syn -seed 1 -n 150 -corpus testdata/oracle/corpus-syn.jsonl.gz
+	$(GO) run ./internal/oracle/cmd/oracle -family formats -seed 1 -n 280 -corpus testdata/oracle/corpus-formats.jsonl.gz
 
 clean: ## remove what the other verbs built
 	rm -rf bin host/wasm/binary/core.wasm

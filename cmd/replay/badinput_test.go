@@ -38,7 +38,7 @@ func row(fields string) string { return "{" + fields + "}\n" }
 
 var badInputs = []badInput{
 	{"missing file", "", "! none.jsonl", 1, "none.jsonl: no such file"},
-	{"directory", "", "! .", 1, ".: is a directory, want a trace file"},
+	{"directory", "", "! .", 1, ".: is a directory, and cut.json in it looks like mooncake; want a trace file, or a directory of files in the format weka"},
 	{"empty file", "", "", 1, "t.jsonl: the file is empty, want at least one row"},
 	{"blank lines", "\n \n\r\n", "", 1, "t.jsonl: found only blank lines, want at least one row"},
 	{"cut-off JSON", one + one[:30], "", 1, "t.jsonl:2: column 31: the line ends too early, want a complete JSON object"},
@@ -94,10 +94,12 @@ var badInputs = []badInput{
 	{"hex float", one, "--sla-ttft-ms 0x1p3", 2, `--sla-ttft-ms is "0x1p3"; a number is accepted`},
 	{"bad switch", one, "--parity=maybe", 2, `--parity is "maybe"; true or false is accepted`},
 	{"bad choice", one, "--engine-impl slow", 2, `--engine-impl is "slow"; fast or plain is accepted`},
-	{"unknown format", one, "--trace-format orca", 2, `--trace-format is "orca"; mooncake or mooncake-delta or agentic_mooncake or applied_compute_agentic or dynamo is accepted`},
+	{"unknown format", one, "--trace-format orca", 2, `--trace-format is "orca"; mooncake or mooncake-delta or agentic_mooncake or applied_compute_agentic or dynamo or weka is accepted`},
 	{"lanes and a cap", one, "--agentic-lanes 2 --replay-concurrency 2", 1, "--agentic-lanes is given with --replay-concurrency; one of them is accepted"},
 	{"no lanes", one, "--agentic-lanes 0", 1, "--agentic-lanes is 0; a whole number of at least 1 is accepted"},
-	{"lanes without plays", one, "--agentic-lanes 2", 1, "t.jsonl: is a trace in the format mooncake, which has no plays for lanes (--agentic-lanes) to take up; want a trace of agents: agentic_mooncake, or dynamo with an agent_context"},
+	{"lanes without plays", one, "--agentic-lanes 2", 1, "t.jsonl: is a trace in the format mooncake, which has no plays for lanes (--agentic-lanes) to take up; want a trace of agents: agentic_mooncake, weka, or dynamo with an agent_context"},
+	{"basis of what has none", one, "--weka-nested-timestamp-basis relative", 2, "t.jsonl: is a trace in the format mooncake, which has no times of its own in subagents (--weka-nested-timestamp-basis); want a trace in the format weka"},
+	{"unknown basis", one, "--weka-nested-timestamp-basis now", 2, `--weka-nested-timestamp-basis is "now"; auto or absolute or relative is accepted`},
 	{"blank model", one, "--execution-model= ", 1, "--execution-model is blank; a name is accepted"},
 	{"share above 1", one, "--trace-shared-prefix-ratio 1.5", 1, "--trace-shared-prefix-ratio is 1.5; a number from 0 to 1 is accepted"},
 	{"groups below 0", one, "--trace-num-prefix-groups -1", 1, "--trace-num-prefix-groups is -1; a whole number from 0 to 4294967295 is accepted"},

@@ -75,6 +75,7 @@ func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surr
 	if o.given("trace-block-size") {
 		want = cfg.TraceBlockSize
 	}
+	basis, _ := tracefile.ParseBasis(o.nestedBasis)
 	t, err := tracefile.Load(ctx, o.traces, tracefile.Options{
 		Format:         o.traceFormat,
 		TraceBlockSize: cfg.TraceBlockSize,
@@ -86,6 +87,7 @@ func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surr
 		PrefixGroups:      uint32(o.traceGroups),
 		Lanes:             o.lanes,
 		ExecutionModel:    o.executionModel,
+		NestedBasis:       basis,
 
 		Into:     into,
 		Stdin:    around.stdin,

@@ -23,6 +23,7 @@ type options struct {
 	concurrency    int
 	lanes          int
 	executionModel string
+	nestedBasis    string
 
 	traceSharedRatio float64
 	traceGroups      int
@@ -95,6 +96,7 @@ func flagGroups(o *options) []group {
 	whole(workload, &o.lanes, "agentic-lanes", 0, "of a trace of agents: run `n` plays at a time, each when a lane is free (default: all, at their own times)")
 	workload.Lookup("agentic-lanes").DefValue = ""
 	workload.StringVar(&o.executionModel, "execution-model", "", "of a trace of agents: `name` of the model that serves all requests; a label")
+	choice(workload, &o.nestedBasis, "weka-nested-timestamp-basis", "auto", []string{"auto", "absolute", "relative"}, "of weka: what times in a subagent count from: the beginning (absolute) or the subagent (relative); auto: the latter if one would else come before its subagent")
 	real(workload, &o.traceSharedRatio, "trace-shared-prefix-ratio", 0, "of applied_compute_agentic: `share` of a first prompt's blocks that a group has in common, 0 to 1")
 	whole(workload, &o.traceGroups, "trace-num-prefix-groups", 0, "of applied_compute_agentic: `n` groups, to which conversations belong in turn")
 	for _, name := range []string{"trace-shared-prefix-ratio", "trace-num-prefix-groups"} {

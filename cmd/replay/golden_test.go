@@ -50,7 +50,7 @@ func flagsOf(t *testing.T, path string) (args []string, call recorded) {
 		case "extra_engine_args", "trace_block_size", "num_workers", "replay_concurrency", "arrival_speedup_ratio", "sla_e2e_ms",
 			"request_rate", "arrival_seed", "arrival_interval_ms", "turns_per_session", "inter_turn_delay_ms", "shared_prefix_ratio", "num_prefix_groups",
 			"agentic_lanes", "trace_shared_prefix_ratio", "trace_num_prefix_groups":
-		case "trace_format", "execution_model":
+		case "trace_format", "execution_model", "weka_nested_timestamp_basis":
 			value = strings.Trim(value, `"`)
 		default:
 			t.Fatalf("%s: no flag for %s", path, key)

@@ -29,7 +29,6 @@ var laterFlags = []laterFlag{
 		"aic-perf-config", "ais-perf-config", "performance-model-metadata",
 	}},
 	{feature: "scaling by a planner", names: []string{"planner-config", "benchmark-granularity=8", "scaling-policy", "capture-planner-details=true"}},
-	{feature: "traces in the format weka", names: []string{"weka-nested-timestamp-basis"}},
 	{feature: "telemetry", names: []string{
 		"telemetry-options", "telemetry-sample-interval-ms=1000", "telemetry-callback", "telemetry-jsonl-path", "capture-telemetry=false",
 	}},

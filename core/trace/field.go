@@ -88,6 +88,25 @@ const (
 	ToolMode
 )
 
+// The fields of Weka traces; those of an entry stand below requests.
+const (
+	WekaID Field = iota + 100
+	WekaModels
+	WekaRequests
+	EntryType
+	EntryTime
+	EntryModel
+	EntryInput
+	EntryOutput
+	EntryHashes
+	EntryAPITime
+	EntryAgent
+	EntryAgentType
+	EntryStatus
+	EntryDuration
+	EntryRequests
+)
+
 // fieldNames has the names of every field, as the reference writes them.
 var fieldNames = [...]struct{ name, alias string }{
 	RequestID: {"request_id", ""}, SessionID: {"session_id", ""},
@@ -118,6 +137,12 @@ var fieldNames = [...]struct{ name, alias string }{
 	Tool:              {"tool", ""}, ToolCall: {"tool.tool_call_id", ""}, ToolClass: {"tool.tool_class", ""}, ToolStarted: {"tool.started_at_unix_ms", ""},
 	ToolEnded: {"tool.ended_at_unix_ms", ""}, ToolClaude: {"tool.claude", ""}, ToolSource: {"tool.claude.source_request_id", ""},
 	ToolConsumer: {"tool.claude.consumer_request_id", ""}, ToolChild: {"tool.claude.child_session_id", ""}, ToolMode: {"tool.claude.execution_mode", ""},
+
+	WekaID: {"id", ""}, WekaModels: {"models", ""}, WekaRequests: {"requests", ""}, EntryType: {"requests.type", ""},
+	EntryTime: {"requests.t", ""}, EntryModel: {"requests.model", ""}, EntryInput: {"requests.in", ""}, EntryOutput: {"requests.out", ""},
+	EntryHashes: {"requests.hash_ids", ""}, EntryAPITime: {"requests.api_time", ""}, EntryAgent: {"requests.agent_id", ""},
+	EntryAgentType: {"requests.subagent_type", ""}, EntryStatus: {"requests.status", ""}, EntryDuration: {"requests.duration_ms", ""},
+	EntryRequests: {"requests.requests", ""},
 }
 
 // Name is the field's first name, as the reference writes it. The field of an

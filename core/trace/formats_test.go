@@ -199,7 +199,7 @@ func checkFault(t *testing.T, line []byte, f Fault) {
 // FuzzFormats feeds lines to the parsers of all formats but Mooncake.
 func FuzzFormats(f *testing.F) {
 	for _, text := range []string{
-		header, node, talk, ended, called, `{"event":` + ended + `}`, edit(node, "[]", `[{"request_id":"b","trigger":"dispatch","delay_ms":2.5,"relation":"spawn"},{}]`), `{"a":{"b":[`, "{}", "",
+		header, node, talk, ended, called, played, `{"event":` + ended + `}`, edit(node, "[]", `[{"request_id":"b","trigger":"dispatch","delay_ms":2.5,"relation":"spawn"},{}]`), `{"a":{"b":[`, "{}", "",
 	} {
 		f.Add([]byte(text))
 	}
@@ -218,6 +218,12 @@ func FuzzFormats(f *testing.F) {
 		checkFault(t, line, p.AppliedRow(line, &a))
 		var d DynamoRecord
 		checkFault(t, line, p.Dynamo(line, &d))
+		var w WekaTrace
+		if f := p.Weka(line, &w); f.Code == OK && (w.BlockSize < 0 || w.ID == nil || !within(w.Entries, len(w.Hashes))) {
+			t.Fatalf("%q: %+v", line, w)
+		} else {
+			checkFault(t, line, f)
+		}
 		p.Keys(line, func(key, value []byte) bool { return true })
 		if !bytes.Equal(line, before) {
 			t.Fatalf("%q: the line was changed", before)
@@ -298,6 +304,94 @@ func TestDynamo(t *testing.T) {
 	} {
 		if f := p.Dynamo([]byte(c.text), &r); f.Code != c.code || f.Field != c.field {
 			t.Errorf("%s: %v, want %d %s", c.text, f, c.code, c.field.Name())
+		}
+	}
+}
+
+// within reports whether every entry has hashes of its own, in order.
+func within(entries []WekaEntry, hashes int) bool {
+	at := 0
+	for _, e := range entries {
+		if e.From < at || e.To < e.From || e.To > hashes || e.Subagent && (e.Nested || e.To > e.From) {
+			return false
+		}
+		at = e.To
+	}
+	return at == hashes
+}
+
+const played = `{"id":"w","models":["m"],"block_size":4,"hash_id_scope":"local","requests":[` +
+	`{"type":"n","t":0.5,"model":"m","in":8,"out":2,"hash_ids":[1,18446744073709551615],"api_time":0.25},` +
+	`{"type":"subagent","t":1,"agent_id":"a","subagent_type":"x","status":"completed","duration_ms":40,"requests":[{"type":"s","t":0,"model":"m","in":4,"out":0}]}]}`
+
+func TestWeka(t *testing.T) {
+	var p Parser
+	var r WekaTrace
+	const want = "w [m] 4 [1 18446744073709551615]; 0.5 m 8>2 0:2 0.25 true; sub 1 a false 40 true; > 0 m 4>0 2:2 0 false"
+	show := func() string {
+		s := fmt.Sprintf("%s %s %d %v", r.ID, r.Models, r.BlockSize, r.Hashes)
+		for _, e := range r.Entries {
+			switch {
+			case e.Subagent:
+				s += fmt.Sprintf("; sub %v %s %v %v %v", e.TimeS, e.Agent, e.Background, e.DurationMs, e.HasDuration)
+			case e.Nested:
+				s += "; >"
+				fallthrough
+			default:
+				s = strings.Replace(s+fmt.Sprintf("; %v %s %d>%d %d:%d %v %v", e.TimeS, e.Model, e.Input, e.Output, e.From, e.To, e.APITimeS, e.HasAPI), ">;", ">", 1)
+			}
+		}
+		return s
+	}
+	for _, c := range []struct{ text, want string }{
+		{played, want},
+		{edit(played, `{"type":"n","t":0.5,`, ` { "x":[{"type":"subagent"}], "t":0.5, "type" : "n" ,`), want}, // the type may come late
+		{edit(played, `"type":"subagent","t":1`, `"requests":[],"t":1,"type":"subagent"`), ""},
+		{edit(played, `"api_time":0.25`, `"api_time":null,"agent_id":5,"requests":7`), edit(want, "0.25 true", "0 false")},
+		{edit(played, `"duration_ms":40`, `"duration_ms":null,"model":7,"in":"x"`), edit(want, "40 true", "0 false")},
+		{edit(played, `"duration_ms":40`, `"duration_ms":-9223372036854775808`), edit(want, "40 true", "-9223372036854775808 true")},
+		{edit(played, "completed", "async_launched"), edit(want, "a false", "a true")},
+		{edit(played, `"models":["m"],`, ``), edit(want, "[m]", "[]")},
+		{edit(played, `"id":"w"`, `"id":"\u0077"`), want},
+	} {
+		f := p.Weka([]byte(c.text), &r)
+		if c.want == "" {
+			if f.Code != Duplicate || f.Field != EntryRequests {
+				t.Errorf("%s: %v", c.text, f)
+			}
+		} else if f.Code != OK || show() != c.want {
+			t.Errorf("%s: %v\ngot  %s\nwant %s", c.text, f, show(), c.want)
+		}
+	}
+	without := func(part string) string { return edit(played, part, "") }
+	for _, c := range []struct {
+		text         string
+		code         Code
+		field        Field
+		outer, inner int32
+	}{
+		{"", CutOff, NoField, -1, -1}, {"[1]", NotObject, NoField, -1, -1}, {played + played, Trailing, NoField, -1, -1},
+		{without(`"id":"w",`), Missing, WekaID, -1, -1}, {without(`"block_size":4,`), Missing, BlockSize, -1, -1},
+		{without(`"hash_id_scope":"local",`), Missing, HashScope, -1, -1}, {edit(played, `"requests":[{"type":"n"`, `"x":[{"type":"n"`), Missing, WekaRequests, -1, -1},
+		{edit(played, `"local"`, `"global"`), WrongWord, HashScope, -1, -1}, {edit(played, `["m"]`, `null`), WrongType, WekaModels, -1, -1},
+		{edit(played, `["m"]`, `[5]`), WrongType, WekaModels, -1, -1}, {edit(played, `:4,`, `:4.0,`), WrongType, BlockSize, -1, -1},
+		{edit(played, `"id":"w"`, `"id":"w","id":"w"`), Duplicate, WekaID, -1, -1},
+		{edit(played, `:[{"type":"n"`, `:[7,{"type":"n"`), WrongType, WekaRequests, 0, -1},
+		{edit(played, `"n"`, `"x"`), WrongWord, EntryType, 0, -1}, {edit(played, `"n"`, `null`), WrongType, EntryType, 0, -1},
+		{without(`"type":"n",`), Missing, EntryType, 0, -1}, {without(`"t":0.5,`), Missing, EntryTime, 0, -1}, {without(`"model":"m",`), Missing, EntryModel, 0, -1},
+		{without(`"in":8,`), Missing, EntryInput, 0, -1}, {without(`"out":2,`), Missing, EntryOutput, 0, -1},
+		{edit(played, `0.5`, `1e999`), OutOfRange, EntryTime, 0, -1}, {edit(played, `:8,`, `:-8,`), WrongType, EntryInput, 0, -1},
+		{edit(played, `[1,`, `[1.5,`), WrongType, EntryHashes, 0, -1}, {edit(played, `0.25`, `"x"`), WrongType, EntryAPITime, 0, -1},
+		{edit(played, `[1,18446744073709551615]`, `null`), WrongType, EntryHashes, 0, -1},
+		{without(`"agent_id":"a",`), Missing, EntryAgent, 1, -1}, {without(`"subagent_type":"x",`), Missing, EntryAgentType, 1, -1},
+		{without(`"status":"completed",`), Missing, EntryStatus, 1, -1}, {edit(played, `completed`, `failed`), WrongWord, EntryStatus, 1, -1},
+		{edit(played, `:40`, `:1.5`), WrongType, EntryDuration, 1, -1}, {edit(played, `:40`, `:9223372036854775808`), OutOfRange, EntryDuration, 1, -1},
+		{edit(played, `40,"requests"`, `40,"y"`), Missing, EntryRequests, 1, -1}, {edit(played, `{"type":"s"`, `{"type":"subagent"`), WrongWord, EntryType, 1, 0},
+		{edit(played, `{"type":"s"`, `7,{"type":"s"`), WrongType, EntryRequests, 1, 0}, {edit(played, `"in":4,`, ``), Missing, EntryInput, 1, 0},
+		{edit(played, `"t":0,`, `"t":0,"t":0,`), Duplicate, EntryTime, 1, 0},
+	} {
+		if f := p.Weka([]byte(c.text), &r); f.Code != c.code || f.Field != c.field || c.outer >= 0 && (r.Outer != c.outer || r.Inner != c.inner) {
+			t.Errorf("%s: %v in %d %d, want %d %s in %d %d", c.text, f, r.Outer, r.Inner, c.code, c.field.Name(), c.outer, c.inner)
 		}
 	}
 }

@@ -90,10 +90,11 @@ func (p *Parser) whole(line []byte, i int, f Field, most uint64, v *int64) int {
 	return end
 }
 
-// signed reads an int32. "-0" is no integer to the reference.
-func (p *Parser) signed(line []byte, i int, f Field, v *int64) int {
+// signed reads an integer from -most-1 to most. "-0" is no integer to the
+// reference.
+func (p *Parser) signed(line []byte, i int, f Field, most uint64, v *int64) int {
 	if line[i] != '-' {
-		return p.whole(line, i, f, math.MaxInt32, v)
+		return p.whole(line, i, f, most, v)
 	}
 	end := p.scan(line, i, f)
 	if end < 0 {
@@ -103,7 +104,7 @@ func (p *Parser) signed(line []byte, i int, f Field, v *int64) int {
 	if last != end || line[i+1] == '0' {
 		return p.stop(WrongType, f, i, end)
 	}
-	if !fits || n > -math.MinInt32 {
+	if !fits || n > most+1 {
 		return p.stop(OutOfRange, f, i, end)
 	}
 	*v = -int64(n)

@@ -187,7 +187,7 @@ func (p *Parser) value(line []byte, i int, f Field, row *Row) int {
 		row.HasDelay = true
 	case Priority:
 		var v int64
-		i = p.signed(line, i, f, &v)
+		i = p.signed(line, i, f, 1<<31-1, &v)
 		row.Priority = int32(v)
 	case StrictPriority:
 		var v int64

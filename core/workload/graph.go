@@ -49,6 +49,7 @@ type Graph struct {
 	BlockSize    int
 	SourceFormat string
 	SourceDigest string
+	NestedBasis  string  // what nested times counted from, where the source may leave that open
 	Models       []int32 // the requests' models, each once, sorted; indices into Texts
 	Digest       [32]byte
 }

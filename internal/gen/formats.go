@@ -9,7 +9,7 @@ import (
 // format than Mooncake. One in about fifteen breaks a rule of its format.
 func formatsCase(seed uint64) (*ReplayCase, error) {
 	r := NewRand(seed ^ 0xF0837A75)
-	kind := r.Intn(5)
+	kind := r.Intn(7)
 	// Increments need sessions, which not every case has.
 	base := seed
 	if kind == 0 {
@@ -34,8 +34,10 @@ func formatsCase(seed uint64) (*ReplayCase, error) {
 		c.applied(r)
 	case 2:
 		c.agentic(r)
-	default:
+	case 3, 4:
 		c.dynamo(r)
+	default:
+		c.weka(r)
 	}
 	return c, nil
 }

@@ -327,12 +327,13 @@ func TestRegressions(t *testing.T) {
 // cases.
 func TestCorpus(t *testing.T) {
 	for name, want := range map[string]map[Outcome]int{
-		"corpus":     {Finished: 200, Refused: 5, DeadEnd: 10},
-		"corpus-dp":  {Finished: 100, Refused: 5, DeadEnd: 5},
-		"corpus-g2":  {Finished: 100, Refused: 5, DeadEnd: 10},
-		"corpus-mtp": {Finished: 100, Refused: 5, DeadEnd: 5},
-		"corpus-npz": {Finished: 75, Refused: 5, DeadEnd: 5},
-		"corpus-syn": {Finished: 100, Refused: 3, DeadEnd: 3},
+		"corpus":         {Finished: 200, Refused: 5, DeadEnd: 10},
+		"corpus-dp":      {Finished: 100, Refused: 5, DeadEnd: 5},
+		"corpus-g2":      {Finished: 100, Refused: 5, DeadEnd: 10},
+		"corpus-mtp":     {Finished: 100, Refused: 5, DeadEnd: 5},
+		"corpus-npz":     {Finished: 75, Refused: 5, DeadEnd: 5},
+		"corpus-syn":     {Finished: 100, Refused: 3, DeadEnd: 3},
+		"corpus-formats": {Finished: 150, Refused: 20, DeadEnd: 20},
 	} {
 		text, err := os.ReadFile("../../testdata/oracle/" + name + ".jsonl.gz")
 		if err != nil {

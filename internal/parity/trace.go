@@ -16,6 +16,7 @@ import (
 // traceKeys are the arguments that say how a trace is read.
 var traceKeys = map[string]bool{
 	"trace_format": true, "trace_shared_prefix_ratio": true, "trace_num_prefix_groups": true, "execution_model": true,
+	"weka_nested_timestamp_basis": true,
 }
 
 // Workload makes the workload of a case whose files, if it has any, stand in
@@ -53,6 +54,11 @@ func Options(kwargs map[string]any, c config.Replay) (tracefile.Options, error) 
 	if name, ok := kwargs["execution_model"].(string); ok {
 		if o.ExecutionModel = strings.TrimSpace(name); o.ExecutionModel == "" {
 			return o, fmt.Errorf("execution_model is blank")
+		}
+	}
+	if name, ok := kwargs["weka_nested_timestamp_basis"].(string); ok {
+		if o.NestedBasis, ok = tracefile.ParseBasis(name); !ok || o.Format != tracefile.Weka {
+			return o, fmt.Errorf("weka_nested_timestamp_basis: %s is unknown or the trace is no Weka trace", name)
 		}
 	}
 	if ratio := kwargs["trace_shared_prefix_ratio"]; ratio != nil {

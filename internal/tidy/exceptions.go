@@ -12,7 +12,7 @@ var coreLayers = [][]string{
 	{"active", "blake3", "config", "fmath", "hashtable", "idtable", "jsontext", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
 	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
 	{"agentic", "engine", "router", "stretch", "synth"},
-	{"dynamo", "sglang", "stride"},
+	{"dynamo", "sglang", "stride", "weka"},
 	{"group", "ranks"},
 	{"replay"},
 }

@@ -27,6 +27,9 @@ func (e *entries) agents(a *replay.AgentsSummary, g *workload.Graph, target stri
 		}.json(1)},
 		entry{"agentic_play_outcomes", outcomes(a, g).json(1)},
 	)
+	if g.NestedBasis != "" {
+		*e = append(*e, entry{"weka_nested_timestamp_basis", text(g.NestedBasis)})
+	}
 }
 
 func graphObject(g *workload.Graph) object {

@@ -85,7 +85,7 @@ func TestDynamoSentences(t *testing.T) {
 		{records, edit(alone, `[5,6]`, `"5"`), `1: field "request.replay.input_sequence_hashes": found "5", want a list of integers from 0 to 18446744073709551615`},
 		{records, alone + "\n" + alone, `2: field "request.request_id": found a again, want every request once`},
 		{records, alone + "\n" + child, `2: field "agent_context": found requests with and without one; want it on all requests of a trace or on none`},
-		{with(records, func(o *Options) { o.Lanes = 1 }), alone, "is a trace in the format dynamo, which has no plays for lanes (--agentic-lanes) to take up; want a trace of agents: agentic_mooncake, or dynamo with an agent_context"},
+		{with(records, func(o *Options) { o.Lanes = 1 }), alone, "is a trace in the format dynamo, which has no plays for lanes (--agentic-lanes) to take up; want a trace of agents: agentic_mooncake, weka, or dynamo with an agent_context"},
 		{with(records, func(o *Options) { o.WantBlockSize = 8 }), alone, "the requests were traced with a block size of 4 tokens, but 8 is asked for (--trace-block-size); want the same, or leave it out"},
 		{records, spoken, "is a trace in the format dynamo, whose requests name models of their own; want the name of the model that serves them all (--execution-model)"},
 		{with(agent, func(o *Options) { o.Concurrency = true }), spoken, "is a trace in the format dynamo, whose requests wait for each other and not for room under a cap (--replay-concurrency); want lanes (--agentic-lanes) or neither"},

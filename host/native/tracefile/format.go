@@ -18,6 +18,7 @@ const (
 	AgenticMooncake
 	AppliedCompute
 	Dynamo
+	Weka
 )
 
 // formats are the names, the reference's spelling first.
@@ -27,6 +28,7 @@ var formats = map[Format][]string{
 	AgenticMooncake: {"agentic_mooncake", "agentic-mooncake"},
 	AppliedCompute:  {"applied_compute_agentic"},
 	Dynamo:          {"dynamo"},
+	Weka:            {"weka"},
 }
 
 // String is the format's name.
@@ -40,7 +42,7 @@ func (f Format) String() string {
 // Formats are the names of all formats.
 func Formats() []string {
 	var names []string
-	for f := Mooncake; f <= Dynamo; f++ {
+	for f := Mooncake; f <= Weka; f++ {
 		names = append(names, f.String())
 	}
 	return names
@@ -67,7 +69,7 @@ func ParseFormat(name string) (Format, bool) {
 // prompts.
 func detect(text []byte) Format {
 	text = bytes.TrimLeft(text, " \t\r\n")
-	format := Auto
+	format, scope := Auto, false
 	var p trace.Parser
 	p.Keys(text, func(key, value []byte) bool {
 		switch string(key) {
@@ -80,14 +82,21 @@ func detect(text []byte) Format {
 			}
 		case "event_type", "event":
 			format = Dynamo
-		case "wait_for", "tool_wait_ms", "play_id", "hash_id_scope":
+		case "hash_id_scope": // of a header or of a Weka object
+			scope = true
+		case "models", "requests":
+			format = Weka
+		case "wait_for", "tool_wait_ms", "play_id":
 			format = AgenticMooncake
 		case "num_turns", "input_prompt_length", "tool_call_latency":
 			format = AppliedCompute
 		}
 		return format == Auto
 	})
-	if format == Auto {
+	switch {
+	case format == Auto && scope:
+		return AgenticMooncake
+	case format == Auto:
 		return Mooncake
 	}
 	return format

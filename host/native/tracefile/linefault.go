@@ -157,6 +157,31 @@ func accepted(f trace.Field) string {
 	case trace.StrictPriority:
 		return "an integer from 0 to 4294967295"
 	}
+	return acceptedEntry(f)
+}
+
+// acceptedEntry is accepted for the fields of Weka traces.
+func acceptedEntry(f trace.Field) string {
+	switch f {
+	case trace.WekaModels:
+		return "a list of strings"
+	case trace.WekaRequests, trace.EntryRequests:
+		return "a list of objects, each a request"
+	case trace.EntryType:
+		return `"n" or "s", or "subagent" where it is not in one`
+	case trace.EntryStatus:
+		return `"completed" or "async_launched"`
+	case trace.EntryTime, trace.EntryAPITime:
+		return "a number of seconds from 0"
+	case trace.EntryInput:
+		return "a positive integer"
+	case trace.EntryOutput:
+		return "an integer from 0"
+	case trace.EntryHashes:
+		return "a list of integers from 0 to 18446744073709551615"
+	case trace.EntryDuration:
+		return "a whole number of milliseconds from 0"
+	}
 	return "a string"
 }
 
@@ -167,7 +192,8 @@ func inRange(f trace.Field) string {
 		return "a positive integer of at most 2147483647"
 	case trace.OutputLength:
 		return "an integer from 0 to 2147483647"
-	case trace.Timestamp, trace.Delay, trace.NotBefore, trace.APITime, trace.DependsDelay, trace.ToolLatencies, trace.TotalTime:
+	case trace.Timestamp, trace.Delay, trace.NotBefore, trace.APITime, trace.DependsDelay, trace.ToolLatencies, trace.TotalTime,
+		trace.EntryTime, trace.EntryAPITime:
 		return "a number that fits a 64-bit float"
 	}
 	return accepted(f)

@@ -17,10 +17,12 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/dryserve/dryserve/core/dynamo"
 	"github.com/dryserve/dryserve/core/trace"
+	"github.com/dryserve/dryserve/core/weka"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
@@ -47,6 +49,8 @@ type Options struct {
 	// once (0: all, at their own times) and the model to run them on.
 	Lanes          int
 	ExecutionModel string
+
+	NestedBasis weka.Basis // of Weka traces: what times in subagents count from
 
 	Into     Into                    // takes the rows, so that there is no workload; nil: Load does
 	MaxLine  int                     // longest line in bytes; 0: trace.MaxLine
@@ -96,10 +100,16 @@ func Load(ctx context.Context, paths []string, o Options) (*Trace, error) {
 	if o.MaxLine == 0 {
 		o.MaxLine = trace.MaxLine
 	}
-	l := &loader{opts: o, format: o.Format}
+	l := &loader{opts: o, format: o.Format, files: len(paths)}
 	t := &Trace{}
 	var err error
-	l.files = len(paths)
+	if len(paths) == 1 && (o.Format == Auto || o.Format == Weka) && isDirectory(paths[0]) {
+		l.root = paths[0]
+		paths, err = l.directory()
+	}
+	if err != nil {
+		return t, err
+	}
 	for _, path := range paths {
 		if err = l.file(ctx, path); err != nil {
 			break
@@ -120,16 +130,18 @@ type reader interface {
 
 // loader is one Load.
 type loader struct {
-	src    *source
-	opts   Options
-	format Format
-	info   Info
-	files  int
-	names  []string // of the files so far, for sentences
-	before Info     // of the files before this one
-	split  *trace.Splitter
-	reader reader
-	rows   *mooncake // the reader, where it can make room
+	src     *source
+	opts    Options
+	format  Format
+	info    Info
+	files   int      // that were asked for
+	root    string   // the directory that was asked for, "": files
+	names   []string // of the files so far, for sentences
+	before  Info     // of the files before this one
+	split   *trace.Splitter
+	reader  reader
+	rows    *mooncake // the reader, where it can make room
+	objects *objects  // the reader, where it reads Weka traces
 }
 
 // file reads one file.
@@ -141,13 +153,25 @@ func (l *loader) file(ctx context.Context, path string) error {
 	defer src.close()
 	l.src, l.split, l.before = src, trace.NewSplitter(l.opts.MaxLine), l.info
 	l.names = append(l.names, src.name)
-	return l.read(ctx)
+	if l.objects != nil {
+		if err := l.objects.begin(); err != nil {
+			return err
+		}
+	}
+	if err := l.read(ctx); err != nil || l.objects == nil {
+		return err
+	}
+	return l.objects.end()
 }
 
 // choose makes the reader for the trace that begins with text.
 func (l *loader) choose(text []byte) error {
 	if l.format == Auto {
 		l.format = detect(text)
+	}
+	if l.root != "" && l.format != Weka {
+		return &Error{File: l.root, Text: "is a directory, and " + l.relative(l.src.name) + " in it looks like " + l.format.String() +
+			"; want a trace file, or a directory of files in the format weka"}
 	}
 	if err := l.rules(); err != nil {
 		return err
@@ -163,6 +187,10 @@ func (l *loader) choose(text []byte) error {
 		l.reader = &agents{loader: l}
 	case Dynamo:
 		l.reader = &requests{loader: l, build: dynamo.NewBuilder()}
+	case Weka:
+		o, err := newObjects(l)
+		l.reader, l.objects = o, o
+		return err
 	default:
 		l.rows = newMooncake(l)
 		l.reader = l.rows
@@ -182,8 +210,10 @@ func (l *loader) read(ctx context.Context) error {
 		if errors.As(err, &wrong) {
 			return err
 		}
-		l.info.Bytes += int64(n)
-		l.info.Read = l.before.Read + l.src.stored.n
+		l.count(buf[:n])
+		if l.objects != nil && single(l.objects.within) {
+			return l.whole(ctx, slices.Clone(buf[:n]))
+		}
 		end = err == io.EOF
 		if fault := l.take(buf[:n], end); fault != nil {
 			return fault
@@ -202,13 +232,22 @@ func (l *loader) read(ctx context.Context) error {
 	return nil
 }
 
+// count notes text that was read.
+func (l *loader) count(text []byte) {
+	l.info.Bytes += int64(len(text))
+	l.info.Read = l.before.Read + l.src.stored.n
+	if l.objects != nil {
+		l.objects.build.Text(text)
+	}
+}
+
 // fill reads into buf. The first time it reads until there is a whole line to
-// tell the format by.
+// tell the format by, or all it can of what may be one object.
 func (l *loader) fill(buf []byte) (n int, err error) {
 	if l.reader != nil {
 		return l.src.text.Read(buf)
 	}
-	for n < len(buf) && err == nil && (n == 0 || bytes.IndexByte(bytes.TrimLeft(buf[:n], " \t\r\n"), '\n') < 0) {
+	for n < len(buf) && err == nil && (n == 0 || single(l.src.name) || bytes.IndexByte(bytes.TrimLeft(buf[:n], " \t\r\n"), '\n') < 0) {
 		var more int
 		more, err = l.src.text.Read(buf[n:])
 		n += more

@@ -201,7 +201,7 @@ func TestFileSentences(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	if _, _, err := load(context.Background(), dir, plain); err == nil || err.Error() != dir+": is a directory, want a trace file" {
+	if _, _, err := load(context.Background(), dir, plain); err == nil || err.Error() != dir+": is a directory without a file that ends in .json or .jsonl, want a trace file, or a directory of such files in the format weka" {
 		t.Errorf("directory: %v", err)
 	}
 	missing := filepath.Join(dir, "none.jsonl")
