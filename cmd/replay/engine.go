@@ -93,7 +93,7 @@ func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surr
 		Stdin:    around.stdin,
 		Progress: around.stage("Reading"),
 	})
-	o.detected = t.Format
+	o.detected, o.failed, o.rows = t.Format, t.Info.Failed, t.Info.Rows
 	var wrong *tracefile.Error
 	if errors.As(err, &wrong) && wrong.Usage {
 		return nil, usageError{err.Error()}

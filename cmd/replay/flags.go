@@ -19,6 +19,7 @@ type options struct {
 
 	traceFormat    tracefile.Format
 	detected       tracefile.Format // of the trace, once it is read
+	failed, rows   int64            // of the trace: requests that are left out, of how many
 	traceBlockSize int
 	concurrency    int
 	lanes          int
@@ -97,8 +98,8 @@ func flagGroups(o *options) []group {
 	workload.Lookup("agentic-lanes").DefValue = ""
 	workload.StringVar(&o.executionModel, "execution-model", "", "of a trace of agents: `name` of the model that serves all requests; a label")
 	choice(workload, &o.nestedBasis, "weka-nested-timestamp-basis", "auto", []string{"auto", "absolute", "relative"}, "of weka: what times in a subagent count from: the beginning (absolute) or the subagent (relative); auto: the latter if one would else come before its subagent")
-	real(workload, &o.traceSharedRatio, "trace-shared-prefix-ratio", 0, "of applied_compute_agentic: `share` of a first prompt's blocks that a group has in common, 0 to 1")
-	whole(workload, &o.traceGroups, "trace-num-prefix-groups", 0, "of applied_compute_agentic: `n` groups, to which conversations belong in turn")
+	real(workload, &o.traceSharedRatio, "trace-shared-prefix-ratio", 0, "of traces without hash ids: `share` of a first prompt's blocks that a group has in common, 0 to 1")
+	whole(workload, &o.traceGroups, "trace-num-prefix-groups", 0, "of traces without hash ids: `n` groups, to which conversations belong in turn")
 	for _, name := range []string{"trace-shared-prefix-ratio", "trace-num-prefix-groups"} {
 		workload.Lookup(name).DefValue = "0"
 	}

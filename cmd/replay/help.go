@@ -19,7 +19,8 @@ const helpHead = `Usage: replay [flags] TRACE
 Replays a request trace, or a synthetic workload, on simulated inference
 engines, without a GPU, and prints the latencies and throughput that a fleet
 of them would have.
-TRACE is a file of requests, one JSON object per line (Mooncake format).
+TRACE is a file of requests: Mooncake JSON lines or another format, told by
+its beginning (docs/traces.md).
 Results match ` + reference + `. serve takes requests as frames from
 standard input (docs/serve.md).
 `
@@ -36,6 +37,8 @@ Examples:
   replay trace.jsonl --replay-concurrency 32 --sla-ttft-ms 200 --sla-itl-ms 25 \
     --report-json reports/ --report-jsonl requests.jsonl
   replay trace.jsonl --extra-engine-args engine.json --arrival-speedup-ratio 2
+  replay agents/ --execution-model m --agentic-lanes 4
+  replay part-*.jsonl.gz --trace-format dynamo
   replay --input-tokens 2000 --output-tokens 200 --request-count 1000 --request-rate 4
   replay --input-tokens 4000 --output-tokens 100 --request-count 200 \
     --turns-per-session 3 --inter-turn-delay-ms 5000 --shared-prefix-ratio 0.5 \

@@ -21,6 +21,9 @@ func warn(o *options, out *finished, say func(text string)) {
 		say("warning: " + w)
 	}
 	o.sayFormat(say)
+	if o.failed > 0 {
+		say(fmt.Sprintf("%d of %d requests are left out: they have no tokens, as those that failed", o.failed, o.rows))
+	}
 	if o.given("replay-concurrency") && o.given("arrival-speedup-ratio") {
 		say("warning: --arrival-speedup-ratio has no effect with --replay-concurrency")
 	}

@@ -29,6 +29,8 @@ const (
 	WrongType  // the value of Field is of another type
 	OutOfRange // the value of Field is a number outside its range
 	WrongWord  // the value of Field is none of the words it may be
+	WrongCells // a row has more or fewer cells than the header
+	OpenQuote  // a quoted cell does not end
 )
 
 // Fault is the first thing wrong with a line. Start and End are byte offsets

@@ -107,6 +107,18 @@ const (
 	EntryRequests
 )
 
+// The columns of tables of requests.
+const (
+	AzureTime Field = iota + 120
+	AzureInput
+	AzureOutput
+	BurstTime
+	BurstSession
+	BurstElapsed
+	BurstInput
+	BurstOutput
+)
+
 // fieldNames has the names of every field, as the reference writes them.
 var fieldNames = [...]struct{ name, alias string }{
 	RequestID: {"request_id", ""}, SessionID: {"session_id", ""},
@@ -143,6 +155,10 @@ var fieldNames = [...]struct{ name, alias string }{
 	EntryHashes: {"requests.hash_ids", ""}, EntryAPITime: {"requests.api_time", ""}, EntryAgent: {"requests.agent_id", ""},
 	EntryAgentType: {"requests.subagent_type", ""}, EntryStatus: {"requests.status", ""}, EntryDuration: {"requests.duration_ms", ""},
 	EntryRequests: {"requests.requests", ""},
+
+	AzureTime: {"TIMESTAMP", ""}, AzureInput: {"ContextTokens", ""}, AzureOutput: {"GeneratedTokens", ""},
+	BurstTime: {"Timestamp", ""}, BurstSession: {"Session ID", ""}, BurstElapsed: {"Elapsed time", ""},
+	BurstInput: {"Request tokens", ""}, BurstOutput: {"Response tokens", ""},
 }
 
 // Name is the field's first name, as the reference writes it. The field of an

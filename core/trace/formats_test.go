@@ -199,7 +199,7 @@ func checkFault(t *testing.T, line []byte, f Fault) {
 // FuzzFormats feeds lines to the parsers of all formats but Mooncake.
 func FuzzFormats(f *testing.F) {
 	for _, text := range []string{
-		header, node, talk, ended, called, played, `{"event":` + ended + `}`, edit(node, "[]", `[{"request_id":"b","trigger":"dispatch","delay_ms":2.5,"relation":"spawn"},{}]`), `{"a":{"b":[`, "{}", "",
+		header, node, talk, ended, called, played, azure, burst, `{"event":` + ended + `}`, edit(node, "[]", `[{"request_id":"b","trigger":"dispatch","delay_ms":2.5,"relation":"spawn"},{}]`), `{"a":{"b":[`, "{}", "",
 	} {
 		f.Add([]byte(text))
 	}
@@ -224,6 +224,10 @@ func FuzzFormats(f *testing.F) {
 		} else {
 			checkFault(t, line, f)
 		}
+		for _, table := range []Table{AzureTable, BurstTable} {
+			checkTable(t, &p, table, line)
+		}
+		p.Columns(line, func(name []byte) bool { return true })
 		p.Keys(line, func(key, value []byte) bool { return true })
 		if !bytes.Equal(line, before) {
 			t.Fatalf("%q: the line was changed", before)
@@ -392,6 +396,84 @@ func TestWeka(t *testing.T) {
 	} {
 		if f := p.Weka([]byte(c.text), &r); f.Code != c.code || f.Field != c.field || c.outer >= 0 && (r.Outer != c.outer || r.Inner != c.inner) {
 			t.Errorf("%s: %v in %d %d, want %d %s in %d %d", c.text, f, r.Outer, r.Inner, c.code, c.field.Name(), c.outer, c.inner)
+		}
+	}
+}
+
+const (
+	azure = "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,48,10\r"
+	burst = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n100.5,s1,3,\"GPT \"\"4\"\"\",10,6,16,Conversation log"
+)
+
+// checkTable reads text as the header and as a row of a table, and what
+// follows its first line as a row.
+func checkTable(t *testing.T, p *Parser, table Table, text []byte) {
+	t.Helper()
+	header, rest, _ := bytes.Cut(text, []byte("\n"))
+	columns, f := p.TableHeader(header, table)
+	if f.Code != OK {
+		if f.Start < 0 || f.Start > f.End || f.End > len(header) {
+			t.Fatalf("%q: fault out of place: %v", header, f)
+		}
+		columns, _ = p.TableHeader([]byte("TIMESTAMP,ContextTokens,GeneratedTokens"), AzureTable)
+	}
+	for _, line := range [][]byte{text, rest} {
+		var r TableRow
+		f := p.TableRow(line, columns, &r)
+		if f.Code != OK && (f.Start < 0 || f.Start > f.End || f.End > len(line)) {
+			t.Fatalf("%q: fault out of place: %v", line, f)
+		}
+		if f.Code == OK && (r.Input < 0 || r.Output < 0 || r.TimeNs < -1e14 || !(r.TimeS >= 0 && r.ElapsedS >= 0) || math.IsInf(r.TimeS+r.ElapsedS, 0) && r.TimeS < 1e307 && r.ElapsedS < 1e307) {
+			t.Fatalf("%q: %+v", line, r)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var p Parser
+	var r TableRow
+	header, line, _ := strings.Cut(azure, "\n")
+	columns, f := p.TableHeader([]byte(header), AzureTable)
+	if f.Code != OK || fmt.Sprint(columns) != fmt.Sprint([]Field{AzureTime, AzureInput, AzureOutput}) {
+		t.Fatal(f, columns)
+	}
+	if f := p.TableRow([]byte(line), columns, &r); f.Code != OK || r.TimeNs != 1700158623979960000 || r.Input != 48 || r.Output != 10 {
+		t.Errorf("%v %+v", f, r)
+	}
+	header, line, _ = strings.Cut(burst, "\n")
+	columns, f = p.TableHeader([]byte(header), BurstTable)
+	if f.Code != OK || len(columns) != 8 {
+		t.Fatal(f, columns)
+	}
+	if f := p.TableRow([]byte(line), columns, &r); f.Code != OK || r.TimeS != 100.5 || r.Input != 10 || r.Output != 6 || string(r.Session) != "s1" || r.ElapsedS != 3 {
+		t.Errorf("%v %+v", f, r)
+	}
+	if f := p.TableRow([]byte(strings.Replace(line, "s1,3", " , ", 1)), columns, &r); f.Code != OK || r.Session != nil || r.ElapsedS != 0 {
+		t.Errorf("%v %+v", f, r)
+	}
+	text := []byte(line)
+	if n := testing.AllocsPerRun(100, func() { p.TableRow(text, columns, &r) }); n > 0 {
+		t.Errorf("%v allocations a row", n)
+	}
+}
+
+func TestClock(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1970-01-01 00:00:00": 0, "1970-01-01 00:00:00.000000001": 1, "1970-03-01T00:00:00Z": 59 * 86400e9, "1972-03-01 00:00:00+00:00": 790 * 86400e9,
+		"2000-02-29 12:00:00.5": 951825600500000000, "2100-03-01 00:00:00": 4107542400000000000, "2023-11-16 18:17:03.9799600": 1700158623979960000,
+		"2024-05-10 00:00:00.009930+00:00": 1715299200009930000, "2024-05-10 01:30:00+01:30": 1715299200000000000, "2024-05-09 23:00:00-01:00": 1715299200000000000,
+	} {
+		if got, ok := clock([]byte(text)); !ok || got != want {
+			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{
+		"", "2023", "2023-11-16", "2023-11-16 18:17", "2023-13-16 18:17:03", "2023-00-16 18:17:03", "2023-11-31 18:17:03", "2100-02-29 18:17:03", "2023-11-16 18:60:03",
+		"2023-11-16 18:17:60", "2023-11-16d18:17:03", "2023/11/16 18:17:03", "2023-11-16 18:17:03 ", "2023-11-16 18:17:03.x", "2023-11-16 18:17:03+24:00", "2023-11-16 18:17:03+00:60",
+		"2023-11-16 18:17:03+0:000", "2201-01-01 00:00:00", "dddd-dd-dd dd:dd:dd",
+	} {
+		if _, ok := clock([]byte(text)); ok {
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }

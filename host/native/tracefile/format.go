@@ -19,6 +19,8 @@ const (
 	AppliedCompute
 	Dynamo
 	Weka
+	Azure
+	BurstGPT
 )
 
 // formats are the names, the reference's spelling first.
@@ -29,6 +31,8 @@ var formats = map[Format][]string{
 	AppliedCompute:  {"applied_compute_agentic"},
 	Dynamo:          {"dynamo"},
 	Weka:            {"weka"},
+	Azure:           {"azure"},
+	BurstGPT:        {"burstgpt"},
 }
 
 // String is the format's name.
@@ -42,7 +46,7 @@ func (f Format) String() string {
 // Formats are the names of all formats.
 func Formats() []string {
 	var names []string
-	for f := Mooncake; f <= Weka; f++ {
+	for f := Mooncake; f <= BurstGPT; f++ {
 		names = append(names, f.String())
 	}
 	return names
@@ -71,6 +75,9 @@ func detect(text []byte) Format {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	format, scope := Auto, false
 	var p trace.Parser
+	if len(text) > 0 && text[0] != '{' {
+		return table(&p, text)
+	}
 	p.Keys(text, func(key, value []byte) bool {
 		switch string(key) {
 		case "schema":
@@ -99,6 +106,21 @@ func detect(text []byte) Format {
 	case format == Auto:
 		return Mooncake
 	}
+	return format
+}
+
+// table tells a table by the names of its columns.
+func table(p *trace.Parser, text []byte) Format {
+	format := Mooncake
+	p.Columns(text, func(name []byte) bool {
+		switch string(name) {
+		case "ContextTokens", "GeneratedTokens":
+			format = Azure
+		case "Request tokens", "Response tokens":
+			format = BurstGPT
+		}
+		return format == Mooncake
+	})
 	return format
 }
 

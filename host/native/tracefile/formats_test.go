@@ -27,7 +27,7 @@ func edit(text, old, now string) string {
 
 func TestDetect(t *testing.T) {
 	for text, want := range map[string]Format{
-		good: Mooncake, alone: Dynamo, toolUsed: Dynamo, `{"event":{}}`: Dynamo, header: AgenticMooncake, talk: AppliedCompute, node: AgenticMooncake, played: Weka,
+		good: Mooncake, alone: Dynamo, toolUsed: Dynamo, `{"event":{}}`: Dynamo, header: AgenticMooncake, talk: AppliedCompute, node: AgenticMooncake, played: Weka, azure: Azure, burst: BurstGPT, "\"x\", GeneratedTokens ": Azure,
 		`{"hash_id_scope":"local","version":2}`: AgenticMooncake, "{\n \"hash_id_scope\":\"local\",\n \"requests\":[": Weka,
 		`{"request_id":"a","wait_for":["b"]}`:                       AgenticMooncake,
 		"\n \r\n" + talk:                                            AppliedCompute,
@@ -59,7 +59,7 @@ func TestAuto(t *testing.T) {
 }
 
 func TestFormatNames(t *testing.T) {
-	for _, name := range []string{"mooncake", "mooncake-delta", "mooncake_delta", "agentic_mooncake", "agentic-mooncake", "applied_compute_agentic", "dynamo", "weka"} {
+	for _, name := range []string{"mooncake", "mooncake-delta", "mooncake_delta", "agentic_mooncake", "agentic-mooncake", "applied_compute_agentic", "dynamo", "weka", "azure", "burstgpt"} {
 		if f, ok := ParseFormat(name); !ok || strings.ReplaceAll(f.String(), "_", "-") != strings.ReplaceAll(name, "_", "-") {
 			t.Errorf("%s is %s, %v", name, f, ok)
 		}

@@ -40,7 +40,7 @@ type Options struct {
 	Concurrency    bool    // sessions are started by a cap, not by their timestamps
 	ArrivalSpeedup float64 // > 0, finite; used unless Concurrency
 
-	// Of Applied Compute traces: the share of a first prompt's blocks, from 0
+	// Of traces without hash ids: the share of a first prompt's blocks, from 0
 	// to 1, that the conversations of a group have in common, and the groups.
 	SharedPrefixRatio float64
 	PrefixGroups      uint32
@@ -61,9 +61,11 @@ type Options struct {
 // Info is what loading has counted.
 type Info struct {
 	Lines int64 // blank ones included
-	Rows  int64
+	Rows  int64 // requests, or rows of the trace
 	Bytes int64 // of text
 	Read  int64 // of the file, as it is stored
+
+	Failed int64 // rows left out, for their requests failed
 }
 
 // Error is everything wrong with a trace but a cancelled context.
@@ -187,6 +189,10 @@ func (l *loader) choose(text []byte) error {
 		l.reader = &agents{loader: l}
 	case Dynamo:
 		l.reader = &requests{loader: l, build: dynamo.NewBuilder()}
+	case Azure:
+		l.reader = newCounted(l, trace.AzureTable)
+	case BurstGPT:
+		l.reader = newCounted(l, trace.BurstTable)
 	case Weka:
 		o, err := newObjects(l)
 		l.reader, l.objects = o, o
