@@ -22,14 +22,18 @@ func (o *options) configure() (config.Replay, engineargs.Args, error) {
 	if err := o.speculate(&args); err != nil {
 		return config.Replay{}, args, err
 	}
-	r, err := o.run(args.Engine)
+	r, err := o.run(args)
 	return r, args, err
 }
 
 // run is the run around an engine.
-func (o *options) run(e config.Engine) (config.Replay, error) {
+func (o *options) run(args engineargs.Args) (config.Replay, error) {
 	r := config.DefaultReplay(config.VLLM)
-	r.Engine = e
+	r.Engine = args.Engine
+	var err error
+	if r.Routing, err = o.routing(args); err != nil {
+		return r, err
+	}
 	r.NumWorkers, r.TraceBlockSize, r.ArrivalSpeedup = o.numWorkers, o.traceBlockSize, o.arrivalSpeedup
 	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl") || o.capture
 	if o.given("replay-concurrency") {
@@ -173,6 +177,10 @@ func (o *options) fault(f config.Fault) error {
 		return valueError("trace-block-size", strconv.Itoa(o.traceBlockSize), most+strconv.Itoa(config.MaxBlockSize))
 	case config.FieldArrivalSpeedup:
 		return realError("arrival-speedup-ratio", o.arrivalSpeedup, "a finite number above 0")
+	case config.FieldKVEventLag:
+		return realError("kv-event-lag-ms", o.route.lagMs, "a finite number of at least 0")
+	case config.FieldRouterMode:
+		return errors.New("--router-mode kv_router is not built yet for host memory that all workers share; \"scope\": \"dp_rank_local\" in native_host_offload is accepted")
 	case config.FieldSLAE2EMs:
 		return errors.New("--sla-e2e-ms is given with --sla-ttft-ms or --sla-itl-ms; either kind is accepted alone")
 	}

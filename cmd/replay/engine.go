@@ -38,6 +38,7 @@ type finished struct {
 	load       *workload.Workload // of core.wasm: an outline of it
 	named      bool               // sessions have names in the records
 	lane       func(play int32) int32
+	route      func(turn int32) (replay.Route, bool) // nil: no KV router
 	cfg        config.Replay
 	jsonPath   string // of the report, "": none
 }
@@ -49,6 +50,9 @@ func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surrou
 		return prepareSandboxed(ctx, o, around, cfg)
 	}
 	load, err := o.load(ctx, cfg, around)
+	if err == nil {
+		err = o.targets(load)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +124,21 @@ func (n *native) simulate(ctx context.Context, progress func(done, total int64))
 	wallMs := sinceMs(start)
 	switch status {
 	case replay.Done:
-		return &finished{
+		out := &finished{
 			Report:  report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: n.load.Graph},
 			records: sim.Records(), admissions: sim.Admissions(), unservable: sim.Unservable(), load: n.load,
 			named: n.load.NamesSessions(n.cfg.Concurrency > 0), lane: sim.Lane,
-		}, nil
+		}
+		if n.cfg.Routing.Mode == config.KVRouter {
+			out.route = sim.Route
+		}
+		return out, nil
 	case replay.Stuck:
-		return nil, stuckError(sim.Fault())
+		f := sim.Fault()
+		if !f.Router.OK() {
+			return nil, routerFault(f, sim.RouterClass(f.Router.Full.Class))
+		}
+		return nil, stuckError(f)
 	}
 	return nil, fmt.Errorf("the simulation stopped in an unknown state (%d)", status)
 }

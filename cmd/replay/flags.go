@@ -37,7 +37,7 @@ type options struct {
 	modelName  string
 	nextN      int
 	nextNRates string
-	routerMode string
+	route      routing
 	replayMode string
 
 	profileData string
@@ -110,9 +110,9 @@ func flagGroups(o *options) []group {
 	whole(fleet, &o.numWorkers, "num-workers", 1, "simulated workers, `n` copies of the engine")
 	whole(fleet, &o.nextN, "aic-nextn", 0, "speculative decoding: draft `n` tokens per step, from 1 to 5; engine arguments go before it (default: none)")
 	fleet.StringVar(&o.nextNRates, "aic-nextn-accept-rates", "", "chances that the drafts are accepted, each after the one before it: a `list` separated by commas (default: 0.85,0.3)")
-	choice(fleet, &o.routerMode, "router-mode", "round_robin", []string{"round_robin"}, "how requests are spread over workers: round_robin")
+	o.route.declare(fleet)
 	choice(fleet, &o.replayMode, "replay-mode", "offline", []string{"offline"}, "offline simulates on a virtual clock")
-	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model; a label without effect on the results")
+	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model: it chooses the classes of --router-policy-config, and is a label otherwise")
 
 	durations := newFlagSet()
 	durations.StringVar(&o.profileData, "planner-profile-data", "", "a profile: the `path` of a NumPy archive (.npz) or of a directory with a profiler's results")

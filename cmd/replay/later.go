@@ -22,7 +22,6 @@ var laterFlags = []laterFlag{
 	{feature: "disaggregated serving", names: []string{
 		"prefill-engine-args", "decode-engine-args", "num-prefill-workers=1", "num-decode-workers=1",
 	}},
-	{feature: "routing by KV cache", names: []string{"router-config", "router-policy-config", "kv-event-lag-ms"}},
 	{feature: "pass timing from AIConfigurator", names: []string{
 		"aic-backend", "aic-system", "aic-backend-version", "aic-model-path", "aic-tp-size", "aic-moe-tp-size", "aic-moe-ep-size",
 		"aic-attention-dp-size", "aic-gemm-dtype", "aic-moe-dtype", "aic-fmha-dtype", "aic-kv-cache-dtype", "aic-comm-dtype",
@@ -114,8 +113,6 @@ func laterAsked(f *pflag.FlagSet) string {
 // the flag and that is not built yet; "" for other words.
 func laterChoice(flag, word string) string {
 	switch flag + "=" + word {
-	case "router-mode=kv_router":
-		return "routing by KV cache"
 	case "replay-mode=online":
 		return "replay in real time"
 	}

@@ -38,11 +38,14 @@ func parse(args []string) (*options, error) {
 		return nil, usageError{sentence}
 	}
 	for _, c := range []struct{ flag, word, accepted string }{
-		{"router-mode", o.routerMode, "round_robin"}, {"replay-mode", o.replayMode, "offline"},
+		{"replay-mode", o.replayMode, "offline"},
 	} {
 		if feature := laterChoice(c.flag, c.word); feature != "" {
 			return nil, usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
 		}
+	}
+	if o.engineKind == "wasm" && (o.route.mode == "kv_router" || o.route.mode == "direct") {
+		return nil, usagef("--engine wasm is not built yet with --router-mode %s; --engine native, or another mode, is accepted", o.route.mode)
 	}
 	return o, o.checkSource()
 }

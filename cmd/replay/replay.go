@@ -139,6 +139,7 @@ func (out *finished) requests() *report.Requests {
 	r := &report.Requests{
 		Records: out.records, Admissions: out.admissions, Workload: out.load, Lane: out.lane,
 		Ranks: int32(out.cfg.Engine.DPSize), Tiers: out.cfg.Engine.HostOffload.Blocks > 0,
+		Route: out.route, BlockSize: int32(out.cfg.Engine.BlockSize),
 	}
 	if out.named {
 		r.SessionID = out.load.SessionID

@@ -39,6 +39,7 @@ func warn(o *options, out *finished, say func(text string)) {
 	if o.synth.prefixRatio == 0 && o.synth.groups > 0 {
 		say("warning: --num-prefix-groups has no effect without --shared-prefix-ratio")
 	}
+	o.warnRouting(say)
 	if b := &load.BlockSizes; b.Rows > 0 {
 		text := fmt.Sprintf("warning: %d of %d rows have more hash_ids than their input_length needs with --trace-block-size %d, first on line %d",
 			b.Rows, len(load.Turns), o.traceBlockSize, b.FirstLine)

@@ -30,7 +30,7 @@ const (
 	NeedsChunking           // SGLang has no mode without chunked prefill
 	NeedsEvents             // token ids travel only inside KV events
 	NotAggregated           // a run of whole requests needs aggregated workers
-	Exclusive               // it excludes another field: an end-to-end bound the other bounds, MTP a decode speed-up, offload MTP
+	Exclusive               // it excludes another field: an end-to-end bound the other bounds, MTP a decode speed-up, offload MTP, a pool of all workers the KV router
 	NeedsVLLM               // only vLLM has it
 	NeedsPrefixCaching      // host offload extends the prefix cache
 	NotAChance              // a probability outside [0,1]
@@ -85,6 +85,8 @@ const (
 	FieldConservativeness
 	FieldPrefillDecodeInterval
 	FieldLanes
+	FieldRouterMode
+	FieldKVEventLag
 )
 
 // Fault is the first rule that a configuration breaks; the zero value means
@@ -243,6 +245,12 @@ func (r Replay) Check() Fault {
 	}
 	if !finite(r.MaxSimTimeMs) {
 		return Fault{NotFinite, FieldMaxSimTimeMs}
+	}
+	if f := r.Routing.check(); !f.OK() {
+		return f
+	}
+	if o := r.Engine.HostOffload; r.Routing.Mode == KVRouter && o.Blocks > 0 && o.Scope == ClusterShared {
+		return Fault{Exclusive, FieldRouterMode}
 	}
 	return r.SLA.check()
 }

@@ -124,6 +124,18 @@ func TestCheck(t *testing.T) {
 		{"decode interval negative", func(r *Replay) { sglang(r).SGLang.PrefillDecodeInterval = -1 }, Fault{Negative, FieldPrefillDecodeInterval}},
 		{"decode interval", func(r *Replay) { sglang(r).SGLang.PrefillDecodeInterval = 2 }, Fault{}},
 		{"decode interval vllm", func(r *Replay) { r.Engine.SGLang.PrefillDecodeInterval = 2 }, Fault{NeedsSGLang, FieldPrefillDecodeInterval}},
+		{"lag negative", func(r *Replay) { r.Routing.EventLagMs = -1 }, Fault{NegativeFloat, FieldKVEventLag}},
+		{"mode unknown", func(r *Replay) { r.Routing.Mode = Direct + 1 }, Fault{UnknownValue, FieldRouterMode}},
+		{"mode without its router", func(r *Replay) { r.Routing.Mode = KVRouter }, Fault{UnknownValue, FieldRouterMode}},
+		{"host memory and its router", func(r *Replay) {
+			offload(r)
+			r.Routing.Mode, r.Routing.Router = KVRouter, &Router{}
+		}, Fault{}},
+		{"shared host memory and its router", func(r *Replay) {
+			offload(r).HostOffload.Scope = ClusterShared
+			r.Routing.Mode, r.Routing.Router = KVRouter, &Router{}
+		}, Fault{Exclusive, FieldRouterMode}},
+		{"least loaded", func(r *Replay) { r.Routing.Mode = LeastLoaded }, Fault{}},
 		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},
 	}
 	for _, c := range cases {

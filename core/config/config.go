@@ -108,8 +108,8 @@ func (s SLA) Set() bool { return s.TTFTMs >= 0 || s.ITLMs >= 0 || s.E2EMs >= 0 }
 // NoSLA is the SLA without bounds.
 func NoSLA() SLA { return SLA{TTFTMs: -1, ITLMs: -1, E2EMs: -1} }
 
-// Replay describes a whole run: identical aggregated workers behind a
-// round-robin router.
+// Replay describes a whole run: identical aggregated workers and how requests
+// are spread over them.
 type Replay struct {
 	Engine          Engine
 	NumWorkers      int
@@ -121,4 +121,5 @@ type Replay struct {
 	SLA             SLA
 	Parity          bool // end as the reference does where a request can never be served
 	CaptureRequests bool // keep per-request records
+	Routing         Routing
 }

@@ -55,5 +55,6 @@ func DefaultReplay(b Backend) Replay {
 		ArrivalSpeedup: 1,
 		MaxSimTimeMs:   -1,
 		SLA:            NoSLA(),
+		Routing:        Routing{Seed: CanonicalSeed},
 	}
 }

@@ -31,6 +31,7 @@ import (
 type Group struct {
 	ranks    []rank
 	ends     []float64 // of each rank in the pass in flight
+	stirred  []bool    // each rank, in the last Internal
 	inFlight bool
 	waveStep int
 	passes   int
@@ -49,7 +50,7 @@ func New(cfg config.Engine, workerID uint64) *Group {
 // are the clients of it from number first on. shared is nil unless cfg asks for
 // a pool that is shared.
 func NewSharing(cfg config.Engine, workerID uint64, shared *offload.Shared, first int32) *Group {
-	g := &Group{ranks: make([]rank, cfg.DPSize), ends: make([]float64, cfg.DPSize)}
+	g := &Group{ranks: make([]rank, cfg.DPSize), ends: make([]float64, cfg.DPSize), stirred: make([]bool, cfg.DPSize)}
 	for i := range g.ranks {
 		g.ranks[i] = newRank(cfg, workerID, i, shared, first+int32(i))
 	}
@@ -209,20 +210,22 @@ func (g *Group) NextInternalMs() (ms float64, ok bool) {
 }
 
 // Internal does what the ranks have to do by themselves until nowMs and reports
-// whether there was anything. A rank's Effects say what it did. It must be
-// called before a command or a pass at a time that is not before
-// NextInternalMs.
+// whether there was anything. The Effects of the ranks that Stirred say what
+// they did. It must be called before a command or a pass at a time that is not
+// before NextInternalMs.
 func (g *Group) Internal(nowMs float64) (any bool) {
 	if g.inFlight {
 		return false
 	}
 	for i := range g.ranks {
-		if g.ranks[i].internal(nowMs) {
-			any = true
-		}
+		g.stirred[i] = g.ranks[i].internal(nowMs)
+		any = any || g.stirred[i]
 	}
 	if any {
 		g.restWhenDrained()
 	}
 	return any
 }
+
+// Stirred reports whether rank i did something in the last Internal.
+func (g *Group) Stirred(i int) bool { return g.stirred[i] }

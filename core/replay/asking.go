@@ -4,8 +4,8 @@ import "github.com/dryserve/dryserve/core/timing"
 
 // Query is what the run waits for if Step has returned NeedTiming.
 func (s *Sim) Query() (q timing.Query, ask bool) {
-	if s.asking < 0 {
-		return q, false
+	if q, ask = s.kv.question(); ask || s.asking < 0 {
+		return q, ask
 	}
 	return s.workers[s.asking].Ask()
 }
@@ -21,9 +21,6 @@ func (s *Sim) Answer(ms float64) bool {
 
 // unanswered reports whether the run cannot go on.
 func (s *Sim) unanswered() bool {
-	if s.asking < 0 {
-		return false
-	}
 	_, ask := s.Query()
 	return ask
 }

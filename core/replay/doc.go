@@ -1,9 +1,10 @@
 // Package replay runs a workload on simulated workers on one clock and
 // reduces what happened to the numbers of a report.
 //
-// It owns the clock, the order of events at one timestamp, round-robin
-// placement, the arrival of session turns and the accounting of requests. It
-// does not own scheduling (packages stretch and engine) and never reads a
+// It owns the clock, the order of events at one timestamp, the placement of
+// turns in turn, by lot and by load, the arrival of session turns and the
+// accounting of requests. It does not own scheduling (packages stretch and
+// engine) nor placement by cache (package router), and never reads a
 // clock, file or channel: Step is called until it says Done.
 //
 // Events of one timestamp happen in the reference's order (replay notes §6.4,

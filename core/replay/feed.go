@@ -14,6 +14,12 @@ type Input struct {
 	Input   int32   // prompt tokens, > 0, at most TraceBlockSize*len(HashIDs)
 	Output  int32   // requested tokens
 	DelayMs float64 // after the end of the turn before it
+
+	// What a KV router orders turns by, and for direct routing the worker.
+	Priority int32
+	Strict   uint32
+	Class    string // of its policy; "": none
+	Worker   int32
 }
 
 // NewStream prepares a run whose sessions are fed while it goes on. The
@@ -54,6 +60,7 @@ func (s *Sim) Feed(startMs float64, turns []Input) bool {
 			Leaf: w.Prompts.Insert(t.HashIDs, s.divide), IDs: int32(len(t.HashIDs)), Input: t.Input, Output: t.Output,
 			Session: session, Index: int32(i), Next: next, Planned: -1, DelayMs: t.DelayMs,
 		})
+		s.classify(&t)
 		if s.numbers != nil {
 			s.numbers.addAll(w, len(w.Turns)-1)
 		}
@@ -66,6 +73,26 @@ func (s *Sim) Feed(startMs float64, turns []Input) bool {
 		a.open(a.owedMs)
 	}
 	return true
+}
+
+// classify keeps what a router needs of the turn added last.
+func (s *Sim) classify(t *Input) {
+	w := s.load
+	if s.cfg.Routing.Mode == config.Direct {
+		w.Targets = append(w.Targets, t.Worker)
+	}
+	c := workload.Class{Priority: t.Priority, Strict: t.Strict, Policy: -1}
+	if t.Class != "" {
+		c.Policy = w.Policies.Add([]byte(t.Class))
+	}
+	if none := (workload.Class{Policy: -1}); w.Classes == nil && c != none {
+		for range len(w.Turns) - 1 {
+			w.Classes = append(w.Classes, none)
+		}
+	} else if w.Classes == nil {
+		return
+	}
+	w.Classes = append(w.Classes, c)
 }
 
 // Close says that every session was fed.

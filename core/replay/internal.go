@@ -1,9 +1,6 @@
 package replay
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // copier is what the event loop needs besides of workers with host memory.
 type copier interface {
@@ -30,13 +27,16 @@ func (s *Sim) nextInternalMs() float64 {
 }
 
 // internal lets the idle workers do what is due by now, in the order of their
-// ids. A worker that did something is driven.
-func (s *Sim) internal() {
+// ids. A worker that did something is driven. False: the router asks or is at
+// fault; it is called again to go on.
+func (s *Sim) internal() bool {
 	for id, w := range s.copiers {
 		if !s.flying[id] && w.Internal(s.books.nowMs) {
 			s.wake(int32(id))
+			s.publishCopies(int32(id))
 		}
 	}
+	return s.dispatch()
 }
 
 // later reports whether an idle worker that did nothing that could be seen is
@@ -56,19 +56,14 @@ func (s *Sim) later(id int32) bool {
 	return false
 }
 
-// rescan begins the scan of the due workers anew, because worker id has done
-// something: those whose last pass ended copies but did nothing else come
-// next, and id too if it may do more (corrections §3). Of the workers driven so
-// far all others have nothing left to do.
-func (s *Sim) rescan(id int32, more bool) {
-	if len(s.again) == 0 {
-		return
+// rescan begins the scan of the due workers anew, because the one being driven
+// has done something: those before it whose last pass ended copies but did
+// nothing else come next (corrections §3). Of the workers driven so far all
+// others have nothing left to do.
+func (s *Sim) rescan() {
+	for _, w := range s.again {
+		s.wake(w)
 	}
-	if more {
-		s.again = append(s.again, id)
-	}
-	slices.Sort(s.again)
-	s.due = slices.Insert(s.due, s.driven+1, s.again...)
 	s.again, s.copied = s.again[:0], s.copied[:0]
 }
 

@@ -1,6 +1,10 @@
 package replay
 
-import "github.com/dryserve/dryserve/core/config"
+import (
+	"slices"
+
+	"github.com/dryserve/dryserve/core/config"
+)
 
 // parked keeps the workers whose last pass did nothing that could be seen and
 // took no time. They are left alone until something arrives for them, except
@@ -44,9 +48,11 @@ func (s *Sim) unpark(received bool) {
 }
 
 // affect is told of every pass that had an effect. The reference then begins
-// its scan of the workers anew.
+// its scan of the workers anew. Workers that the effect has woken are not parked
+// any more: their turn comes.
 func (s *Sim) affect() {
 	s.parked.again = true
+	s.parked.list = slices.DeleteFunc(s.parked.list, func(w int32) bool { return s.isDue[w] })
 	for _, w := range s.parked.list {
 		s.begun++
 		s.workers[w].Begin(s.books.nowMs)

@@ -35,6 +35,7 @@ type plain struct {
 	inFlight   int
 	nowMs      float64 // start of the pass begun last
 	effect     bool
+	heard      heard // how far the router was told of the pass completed last
 	stuck      bool  // a decode step found no room, which alone is no effect
 	retries    int   // passes in a row repeated for moved estimates
 	retracted  int64 // requests, SGLang only
@@ -51,7 +52,7 @@ type note struct {
 
 func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, host *offload.Shared) *plain {
 	e := cfg.Engine
-	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
+	e.EmitKVEvents, e.EmitKVTokenIDs = cfg.Routing.Mode == config.KVRouter, false
 	g := group.NewSharing(e, uint64(id), host, int32(id*e.DPSize))
 	return &plain{
 		g: g, load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang, copies: e.HostOffload.Blocks > 0,
@@ -61,19 +62,19 @@ func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, host 
 }
 
 func (p *plain) Push(turn int32) {
+	p.push(turn, p.rank)
+	p.rank = (p.rank + 1) % p.g.Ranks()
+}
+
+// push gives a turn to a rank.
+func (p *plain) push(turn int32, rank int) {
 	t := &p.load.Turns[turn]
 	q := engine.Request{Tag: uint32(turn), MaxOutput: int(t.Output)}
 	binary.BigEndian.PutUint64(q.UUID[8:], uint64(turn)+1)
-	if p.talk != nil {
-		q.Tokens, q.OutputIDs = p.talk.request(turn)
-	} else {
-		q.Tokens = p.prompt(t)
-	}
+	q.Tokens, q.OutputIDs = p.spell(turn)
 	if t.Planned >= 0 {
 		q.OutputIDs = p.load.Planned[p.load.PlannedOff[t.Planned]:p.load.PlannedOff[t.Planned+1]]
 	}
-	rank := p.rank
-	p.rank = (rank + 1) % p.g.Ranks()
 	h, _ := p.g.Submit(rank, q) // the UUID is new and the output is not negative
 	for len(p.notes[rank]) <= int(h) {
 		p.notes[rank] = append(p.notes[rank], note{})
@@ -82,6 +83,15 @@ func (p *plain) Push(turn int32) {
 	n := &p.notes[rank][h]
 	n.result = stretch.Result{Turn: turn, Rank: int32(rank)}
 	n.times, n.admits = n.times[:0], n.admits[:0]
+}
+
+// spell spells a turn's prompt, and its output where what was said matters. Both
+// are valid until the next call.
+func (p *plain) spell(turn int32) (prompt, output []uint32) {
+	if p.talk != nil {
+		return p.talk.request(turn)
+	}
+	return p.prompt(&p.load.Turns[turn]), nil
 }
 
 // note is the note of an ended request.
@@ -169,7 +179,7 @@ func (p *plain) Preemptions() int64 {
 }
 
 func (p *plain) Begin(nowMs float64) float64 {
-	p.effect, p.stuck, p.committed, p.ended = false, false, 0, p.ended[:0]
+	p.effect, p.stuck, p.committed, p.ended, p.heard = false, false, 0, p.ended[:0], heard{}
 	endMs, ok := p.g.Begin(nowMs)
 	if !ok {
 		return nowMs
@@ -277,7 +287,7 @@ func (p *plain) judge(rank int, out *engine.Out) {
 // FailHead ends what is hopeless on every rank: the head of the queue or, if
 // the pass was a decode step of SGLang that found no room, the one that runs.
 func (p *plain) FailHead() {
-	p.ended = p.ended[:0]
+	p.ended, p.heard.ended = p.ended[:0], 0
 	for rank := range p.notes {
 		p.failHead(rank)
 	}

@@ -2,12 +2,12 @@ package replay
 
 import (
 	"math"
-	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/group"
 	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/ranks"
+	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/stride"
 	"github.com/dryserve/dryserve/core/timing"
@@ -33,16 +33,24 @@ const (
 // happen, or they are on a worker of SGLang that cannot go on, which ends the
 // run at once. The reference ends so where a request can never be served;
 // without Parity such a request fails by itself and the run goes on.
+//
+// Or the KV router cannot go on: Router says why. The reference aborts on it.
 type Fault struct {
 	InFlight int64 // requests, under SGLang those of the worker
 	NowMs    float64
 	Endless  bool // the reference does not end so, nor at all
+	Router   router.Fault
 }
 
 // Options choose between twins that give the same bytes.
 type Options struct {
 	Plain    bool // the readable pass-by-pass, block-by-block engine
 	Eventful bool // one event after the other, even where windows are exact
+
+	// Seats are, by turn, where the KV router of another run has placed turns, for
+	// comparisons with one whose lots are not known. This run gets stuck if its
+	// router would never have placed one there.
+	Seats []router.Seat
 }
 
 // worker is what the event loop needs of an engine; ranks.Group documents the
@@ -84,31 +92,35 @@ type Sim struct {
 	copiers  []copier // the workers, if they have host memory
 	arrivals arrivals
 	books    books
-	windows  *windows  // nil: one event after the other
-	caches   []divider // of fast engines
+	windows  *windows // nil: one event after the other
+	placing  placing
+	kv       *kvRouting // nil: placing alone says where requests go
+	caches   []divider  // of fast engines
 	ledger   ledger
 	numbers  *numbers        // plain engines: hash ids as tokens
 	talk     *talk           // nil: the workload's inputs are whole prompts
 	answers  *timing.Cache   // of an outside provider of durations
 	host     *offload.Shared // host memory of all workers; nil: they have their own or none
 
-	capMs   float64 // no timestamp after it is entered
-	busy    heap    // passes under way
-	flying  []bool  // by worker: a pass is under way
-	parked  parked
-	due     []int32 // idle workers to drive at nowMs
-	isDue   []bool
-	driven  int     // of due: those driven already, while driving
-	again   []int32 // driven without effect: once more after the next effect
-	copied  []int32 // of them, those to drive once more in any case
-	moved   bool    // something has happened since all idle workers were driven
-	driving bool
-	asking  int32 // worker whose pass waits for its duration; -1: none
-	begun   int64 // passes begun by drive
-	dead    bool  // a worker cannot go on, and the run ends with it
-	rr      int
-	status  Status
-	fault   Fault
+	capMs    float64 // no timestamp after it is entered
+	busy     heap    // passes under way
+	flying   []bool  // by worker: a pass is under way
+	parked   parked
+	due      []int32 // idle workers to drive at nowMs
+	isDue    []bool
+	driven   int     // of due: those driven already, while driving; the others ascend then
+	again    []int32 // driven without effect: once more after the next effect
+	copied   []int32 // of them, those to drive once more in any case
+	moved    bool    // something has happened since all idle workers were driven
+	driving  bool
+	asking   int32 // worker whose pass waits for its duration; -1: none
+	landing  int32 // worker whose pass has ended and is being told; -1: none
+	halfway  bool  // receive could not go on
+	received bool  // something has ended or arrived since the last drive
+	begun    int64 // passes begun by drive
+	dead     bool  // a worker or the router cannot go on, and the run ends with it
+	status   Status
+	fault    Fault
 }
 
 // New prepares a run; cfg has passed config's check. A workload that says its
@@ -126,12 +138,11 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	if w.TraceBlockSize > 0 {
 		cfg.TraceBlockSize = w.TraceBlockSize
 	}
-	s := &Sim{cfg: cfg, load: w, talk: says, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers), flying: make([]bool, cfg.NumWorkers), asking: -1}
+	s := &Sim{cfg: cfg, load: w, talk: says, capMs: math.Inf(1), isDue: make([]bool, cfg.NumWorkers), flying: make([]bool, cfg.NumWorkers), asking: -1, landing: -1}
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
-	strides := stride.Serves(cfg.Engine)
-	plain := o.Plain || len(w.Planned) > 0 || !strides && !stretch.Serves(cfg.Engine)
+	plain := o.Plain || len(w.Planned) > 0 || cfg.Routing.Mode == config.KVRouter || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
 	switch {
 	case says != nil:
 		says.split = s.divide
@@ -139,36 +150,22 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)
 	}
-	s.host = group.NewHost(cfg.Engine, cfg.NumWorkers)
-	fast := make([]*ranks.Group, 0, cfg.NumWorkers)
-	for i := range cfg.NumWorkers {
-		if plain {
-			p := newPlain(cfg, w, s.numbers, i, s.host)
-			p.talk = says
-			if p.copies {
-				s.copiers = append(s.copiers, p)
-			}
-			s.workers = append(s.workers, p)
-			continue
-		}
-		if strides && cfg.Engine.DPSize > 1 {
-			x := stride.NewGroup(cfg.Engine, w, cfg.TraceBlockSize)
-			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
-			continue
-		}
-		if strides {
-			x := stride.New(cfg.Engine, w, cfg.TraceBlockSize)
-			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
-			continue
-		}
-		x := ranks.New(cfg, i, w)
-		s.caches, s.workers, fast = append(s.caches, x), append(s.workers, x), append(fast, x)
-	}
+	fast := s.build(plain)
 	s.parked.init(cfg)
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
-	if cfg.Engine.Timing.Kind == config.External {
+	s.placing.init(cfg)
+	if cfg.Routing.Mode == config.KVRouter {
+		s.kv = newKVRouting(cfg, w, s.workers, o.Seats)
+	}
+	asks := cfg.Engine.Timing.Kind == config.External
+	if asks || cfg.Routing.AskLoad {
 		s.answers = timing.NewCache()
+	}
+	if s.kv != nil && s.answers != nil {
+		s.kv.predict.Share(s.answers)
+	}
+	if asks {
 		for _, w := range s.workers {
 			w.ShareAnswers(s.answers)
 		}
@@ -178,10 +175,39 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	// A window goes on until its time is up. Under parity speculation may keep a
 	// worker at one time for ever (stretch.Circling), and Step has to return.
 	endless := cfg.Parity && cfg.Engine.MTP.Drafts > 0
-	if len(fast) > 0 && !o.Eventful && s.arrivals.fixed() && !model.CanBeZero() && !endless && !counts(cfg.Engine) {
+	inTurn := s.placing.inTurn() && s.arrivals.fixed()
+	if len(fast) > 0 && !o.Eventful && inTurn && !model.CanBeZero() && !endless && !counts(cfg.Engine) {
 		s.windows = newWindows(fast, model)
 	}
 	return s
+}
+
+// build makes the workers, plain or fast ones, and returns those that windows
+// can run.
+func (s *Sim) build(plain bool) (fast []*ranks.Group) {
+	cfg, w := s.cfg, s.load
+	s.host = group.NewHost(cfg.Engine, cfg.NumWorkers)
+	for i := range cfg.NumWorkers {
+		switch {
+		case plain:
+			p := newPlain(cfg, w, s.numbers, i, s.host)
+			p.talk = s.talk
+			if p.copies {
+				s.copiers = append(s.copiers, p)
+			}
+			s.workers = append(s.workers, p)
+		case !stride.Serves(cfg.Engine):
+			x := ranks.New(cfg, i, w)
+			s.caches, s.workers, fast = append(s.caches, x), append(s.workers, x), append(fast, x)
+		case cfg.Engine.DPSize > 1:
+			x := stride.NewGroup(cfg.Engine, w, cfg.TraceBlockSize)
+			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
+		default:
+			x := stride.New(cfg.Engine, w, cfg.TraceBlockSize)
+			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
+		}
+	}
+	return fast
 }
 
 // Fault explains Stuck.
@@ -219,7 +245,7 @@ func (s *Sim) Step(budget int) Status {
 		if s.arrivals.owed > 0 {
 			return Idle
 		}
-		if len(s.due) > 0 {
+		if len(s.due) > 0 || s.halfway {
 			budget -= s.settle() // goes on where it stopped
 			continue
 		}
@@ -260,170 +286,6 @@ func (s *Sim) finish() Status {
 		s.fault = Fault{InFlight: n, NowMs: s.books.nowMs}
 	}
 	return s.status
-}
-
-// settle does everything that happens at the current timestamp, or as much as
-// it can before a session is fed that begins now or a worker spins too long.
-// It returns how many events that were: the timestamp and the passes begun.
-func (s *Sim) settle() int {
-	before := s.begun
-	for {
-		if !s.driving {
-			received := s.receive()
-			if s.arrivals.owed > 0 {
-				return 1 + int(s.begun-before)
-			}
-			s.unpark(received)
-			s.stir()
-			if len(s.due) == 0 {
-				return 1 + int(s.begun-before)
-			}
-			slices.Sort(s.due)
-			s.driving = true
-		}
-		for s.driven < len(s.due) {
-			w := s.due[s.driven]
-			if !s.drive(w) {
-				return 1 + int(s.begun-before)
-			}
-			s.isDue[w] = false
-			s.driven++
-		}
-		s.due, s.driven, s.driving = s.due[:0], 0, false
-		for _, w := range s.copied {
-			s.wake(w)
-		}
-		s.again, s.copied = s.again[:0], s.copied[:0]
-	}
-}
-
-// receive lets copies to and from host memory end, completes the passes that
-// end now, then lets arrive what is due; what waits for requests of a graph that
-// have ended is decided in between. It reports whether anything ended or arrived.
-func (s *Sim) receive() (any bool) {
-	s.internal()
-	for len(s.busy) > 0 && s.busy[0].atMs == s.books.nowMs {
-		w := s.busy.pop().id
-		s.flying[w] = false
-		complete(s.workers[w], s.books.nowMs)
-		s.show(w)
-		s.wake(w)
-		any = true
-	}
-	if s.host != nil {
-		s.internal()
-	}
-	if a := s.arrivals.agents; a != nil {
-		a.flush(s.books.nowMs)
-	}
-	for {
-		turn, atMs, ok := s.arrivals.pop(s.books.nowMs)
-		if !ok {
-			return any
-		}
-		any = true
-		s.books.arrive(turn, atMs)
-		w := int32(s.rr)
-		if s.rr++; s.rr == len(s.workers) {
-			s.rr = 0
-		}
-		s.workers[w].Push(turn)
-		if !s.flying[w] {
-			s.wake(w)
-		}
-	}
-}
-
-func (s *Sim) wake(w int32) {
-	if !s.isDue[w] {
-		s.isDue[w] = true
-		s.due = append(s.due, w)
-	}
-}
-
-// spins is how many passes without duration drive runs in one go: under parity
-// there may be no end of them (corrections §4), and Step has to return.
-const spins = 1 << 10
-
-// drive runs an idle worker's passes at the current timestamp: those that take
-// no time, until one takes time or has no effect. False: there may be more, or
-// the run is dead, or a duration has to be asked for.
-func (s *Sim) drive(id int32) bool {
-	w := s.workers[id]
-	for n := 0; s.asking == id || w.Ready(); n++ {
-		if n == spins {
-			return false
-		}
-		endMs, ok := s.begin(w, id)
-		if !ok {
-			return false
-		}
-		if endMs > s.books.nowMs {
-			s.busy.push(event{atMs: endMs, id: id})
-			s.flying[id] = true
-			s.affect()
-			s.moved = true
-			s.rescan(id, false)
-			return true
-		}
-		complete(w, endMs)
-		if w.Effect() {
-			s.affect()
-		} else {
-			if s.copiers != nil && s.later(id) {
-				return true
-			}
-			v := w.Idle()
-			switch {
-			case v == stretch.Again:
-				continue
-			case v == stretch.Parked:
-				s.park(id)
-				return true
-			case s.cfg.Parity:
-				s.park(id)
-				return s.giveUp(w, v)
-			}
-			w.FailHead()
-		}
-		s.show(id)
-		s.moved = true
-		if len(s.again) > 0 {
-			s.rescan(id, true)
-			return true
-		}
-	}
-	return true
-}
-
-// giveUp is what the reference does with a worker that cannot go on: one of
-// vLLM's family is left alone until something arrives, one of SGLang ends the
-// run.
-func (s *Sim) giveUp(w worker, v stretch.Verdict) bool {
-	if s.cfg.Engine.Backend != config.SGLang {
-		return true
-	}
-	s.dead = true
-	s.fault = Fault{InFlight: int64(w.InFlight()), NowMs: s.books.nowMs, Endless: v == stretch.Endless}
-	return false
-}
-
-// show books what a completed pass has done.
-func (s *Sim) show(id int32) {
-	w := s.workers[id]
-	s.books.committed += int64(w.CommittedPrefill())
-	ended := w.Ended()
-	for _, r := range ended {
-		e := s.end(w, id, r)
-		if s.talk != nil {
-			s.talk.heard(e.Turn, e.Emitted)
-		}
-		s.arrivals.feedback(e.Turn, e.Fate, s.books.nowMs)
-		w.Free(r)
-	}
-	if len(ended) > 0 {
-		w.Trim()
-	}
 }
 
 // end books one request that ended at the current timestamp.

@@ -73,7 +73,10 @@ func stream(cfg config.Replay, rows []trace.Row, w *workload.Workload, budget in
 	for i, session := range w.Sessions {
 		var turns []replay.Input
 		for t := session.First; t >= 0; t = w.Turns[t].Next {
-			turns = append(turns, replay.Input{HashIDs: rows[t].HashIDs, Input: w.Turns[t].Input, Output: w.Turns[t].Output, DelayMs: w.Turns[t].DelayMs})
+			turns = append(turns, replay.Input{
+				HashIDs: rows[t].HashIDs, Input: w.Turns[t].Input, Output: w.Turns[t].Output, DelayMs: w.Turns[t].DelayMs,
+				Priority: rows[t].Priority, Strict: rows[t].StrictPriority,
+			})
 		}
 		if !s.Feed(session.StartMs, turns) {
 			panic("unsorted")

@@ -16,6 +16,7 @@ const (
 	NotFinite          // the cost of a rank is not a number
 	EventRefused       // an event contradicts what the index knows: see Event
 	UnknownWorker      // an event of a worker or rank there is not
+	OtherSeat          // by Seats a request goes to a rank that costs more than another: see Tag
 )
 
 // Fault is why a call failed, with the numbers of it; the zero value means that
@@ -24,6 +25,7 @@ type Fault struct {
 	Code  Code
 	Full  queue.Full
 	Event EventFault
+	Tag   uint32
 }
 
 // EventFault describes an event that was refused.

@@ -184,9 +184,9 @@ func (r *Router) admit(h Handle, sequence []uint64, found []found) Fault {
 		best = max(best, math.Round(c.hits.effective(&r.Config)))
 	}
 	r.scratch.costs = costs
-	k := choose(costs, r.Config.Temperature, &r.lots, &r.scratch.chances)
-	if k < 0 {
-		return Fault{Code: NotFinite}
+	k, f := r.choose(x.tag, costs)
+	if !f.OK() {
+		return f
 	}
 	c := &r.scratch.candidates[k]
 	x.placement = Placement{

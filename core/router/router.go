@@ -38,7 +38,7 @@ import (
 
 // CanonicalSeed seeds the lots where nothing else is said; it is the seed of
 // the reference's canonical mode (router notes §4.4).
-const CanonicalSeed = 0xd1a05eed
+const CanonicalSeed = config.CanonicalSeed
 
 // Params is what a router is made of.
 type Params struct {
@@ -53,6 +53,10 @@ type Params struct {
 	// Decode: a live pool of workers that decode. Where prompt work is not
 	// tracked its costs are those of blocks alone (router notes §4.2).
 	Decode bool
+
+	// Seats are, by tag, where requests went in a run that this one is compared
+	// with, whose lots are not known. nil: there is none.
+	Seats []Seat
 }
 
 // Handle names a request inside a router: small, above 0.

@@ -80,6 +80,7 @@ type Workload struct {
 	PlannedOff []int32  // turn i's ids are Planned[PlannedOff[i]:PlannedOff[i+1]]
 	Classes    []Class  // by turn; nil: all turns have priority 0 and no policy
 	Policies   Texts    // names of policy classes
+	Targets    []int32  // by turn: the worker that a caller names; nil: none
 
 	ids    Texts  // the given session ids
 	prefix string // of the ids of other sessions; "": request_, and such ids are not shown where they say nothing

@@ -9,7 +9,7 @@ import (
 
 // Families are the kinds of case that FamilyCase makes.
 func Families() []string {
-	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2"}
+	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "kv", "kvg2"}
 }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
@@ -17,7 +17,8 @@ func Families() []string {
 // others), any mixture, or any mixture with durations from a profile. Family
 // vllm is Case itself. Family syn is the mixture with a synthetic workload
 // instead of a trace, family formats with a trace in a format other than
-// Mooncake. Family g2 is vLLM with host memory.
+// Mooncake. Family g2 is vLLM with host memory. Families kv and kvg2 are the
+// mixture, sometimes with a synthetic workload, and g2 behind a KV router.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -32,6 +33,8 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 		return mixed, err
 	case "formats":
 		return formatsCase(seed)
+	case "kv", "kvg2":
+		return routedCase(seed, family)
 	}
 	if family == "vllm" {
 		return c, nil

@@ -11,8 +11,9 @@ import (
 	"github.com/dryserve/dryserve/internal/gen"
 )
 
-// Runner answers a case whose trace stands in dir.
-type Runner func(dir string, c *gen.ReplayCase) Answer
+// Runner answers a case whose trace stands in dir, and which the reference has
+// answered (see Ours).
+type Runner func(dir string, c *gen.ReplayCase, reference Answer) Answer
 
 // Campaign compares a range of seeds.
 type Campaign struct {
@@ -129,12 +130,13 @@ func (p *pair) ask(kase *gen.ReplayCase) (ref, ours Answer, err error) {
 	if err = kase.WriteInputs(p.dir); err != nil {
 		return ref, ours, err
 	}
-	ours = p.c.Ours(p.dir, kase)
+	ref, err = p.ref.Ask(p.dir, kase, p.c.Timeout)
+	ours = p.c.Ours(p.dir, kase, ref)
 	// A machine under load must not make a slow case look endless, so a late
 	// one gets a second, longer chance, unless we agree.
-	ref, err = p.ref.Ask(p.dir, kase, p.c.Timeout)
 	if err == nil && ref.Outcome == NoEnd && ours.Outcome != NoEnd {
 		ref, err = p.ref.Ask(p.dir, kase, 5*p.c.Timeout)
+		ours = p.c.Ours(p.dir, kase, ref)
 	}
 	return ref, ours, err
 }

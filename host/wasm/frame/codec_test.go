@@ -168,12 +168,12 @@ func snake(name string) string {
 }
 
 // leaves visits every variable below a struct with its dotted name. The
-// summary of a graph of agents does not cross.
+// summary of a graph of agents and the KV router do not cross.
 func leaves(prefix string, v reflect.Value, visit func(name string, p any)) {
 	for i := range v.NumField() {
 		f := v.Field(i)
 		name := prefix + snake(v.Type().Field(i).Name)
-		if f.Type() == reflect.TypeFor[*replay.AgentsSummary]() {
+		if f.Type() == reflect.TypeFor[*replay.AgentsSummary]() || f.Type() == reflect.TypeFor[*config.Router]() {
 			continue
 		}
 		if v.Type().Field(i).Anonymous {

@@ -13,6 +13,7 @@
 package guest
 
 import (
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/wasm/frame"
@@ -136,6 +137,9 @@ func (g *Guest) configure(s *sim, request []byte) []byte {
 	fault := run.Check()
 	if fault.OK() {
 		fault = run.Engine.CheckChunk()
+	}
+	if fault.OK() && run.Routing.Mode == config.Direct { // nothing says where
+		fault = config.Fault{Code: config.UnknownValue, Field: config.FieldRouterMode}
 	}
 	if !fault.OK() {
 		code := uint8(frame.BadConfig)
