@@ -28,7 +28,7 @@ func parse(args []string) (*options, error) {
 	}
 	declareLater(all)
 	if err := all.Parse(args); err != nil {
-		return nil, parseError(all, err)
+		return nil, parseError(all, err, "")
 	}
 	o.traces, o.given = all.Args(), all.Changed
 	if o.help || o.version {
@@ -60,26 +60,28 @@ func quoteAll(words []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// parseError rewords pflag's errors: what was found, what is accepted.
-func parseError(f *pflag.FlagSet, err error) error {
+// parseError rewords pflag's errors: what was found, what is accepted. The
+// command is "" for a replay.
+func parseError(f *pflag.FlagSet, err error, command string) error {
+	help := strings.Replace("replay "+command+" --help", "  ", " ", 1) + " lists the flags"
 	var unknown *pflag.NotExistError
 	var novalue *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
-		return unknownFlag(f, unknown)
+		return unknownFlag(f, unknown, help)
 	case errors.As(err, &novalue):
 		return usagef("--%s has no value; %s is accepted", novalue.GetFlag().Name, accepts(novalue.GetFlag()))
 	case errors.As(err, &invalid):
 		flag := invalid.GetFlag()
 		return usagef("--%s is %s; %s is accepted", flag.Name, cliutil.Quote(invalid.GetValue()), accepts(flag))
 	}
-	return usagef("%s; replay --help lists the flags", strings.ReplaceAll(err.Error(), "\n", " "))
+	return usagef("%s; %s", strings.ReplaceAll(err.Error(), "\n", " "), help)
 }
 
-func unknownFlag(f *pflag.FlagSet, e *pflag.NotExistError) error {
+func unknownFlag(f *pflag.FlagSet, e *pflag.NotExistError, help string) error {
 	if short := e.GetSpecifiedShortnames(); short != "" {
-		return usagef("unknown flag %s; replay --help lists the flags", cliutil.Quote("-"+short))
+		return usagef("unknown flag %s; %s", cliutil.Quote("-"+short), help)
 	}
 	var names []string
 	f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
@@ -87,7 +89,7 @@ func unknownFlag(f *pflag.FlagSet, e *pflag.NotExistError) error {
 	if near, ok := cliutil.Nearest(name, names); ok {
 		return usagef("unknown flag %s; did you mean --%s?", cliutil.Quote("--"+name), near)
 	}
-	return usagef("unknown flag %s; replay --help lists the flags", cliutil.Quote("--"+name))
+	return usagef("unknown flag %s; %s", cliutil.Quote("--"+name), help)
 }
 
 // accepts says what a flag takes.
