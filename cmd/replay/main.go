@@ -39,6 +39,8 @@ func run(args []string, stdout, stderr *os.File) int {
 		err = printHelp(results{stdout})
 	case o.version:
 		err = printVersion(results{stdout})
+	case o.printConfig:
+		err = o.writeConfig(results{stdout})
 	default:
 		err = replayTrace(o, results{stdout}, stderr)
 	}

@@ -23,7 +23,8 @@ func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(fo
 func parse(args []string) (*options, error) {
 	o := &options{}
 	all := newFlagSet()
-	for _, g := range flagGroups(o) {
+	o.groups = flagGroups(o)
+	for _, g := range o.groups {
 		all.AddFlagSet(g.flags)
 	}
 	declareLater(all)
@@ -34,17 +35,27 @@ func parse(args []string) (*options, error) {
 	if o.help || o.version {
 		return o, nil
 	}
+	if o.given("config") {
+		if err := o.readConfig(all); err != nil {
+			return nil, err
+		}
+	}
+	return o, o.locate(o.check(all))
+}
+
+// check refuses flags that do not go together and what is not built.
+func (o *options) check(all *pflag.FlagSet) error {
 	if sentence := laterAsked(all); sentence != "" {
-		return nil, usageError{sentence}
+		return usageError{sentence}
 	}
 	for _, c := range []struct{ flag, word, accepted string }{
 		{"router-mode", o.routerMode, "round_robin"}, {"replay-mode", o.replayMode, "offline"},
 	} {
 		if feature := laterChoice(c.flag, c.word); feature != "" {
-			return nil, usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
+			return usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
 		}
 	}
-	return o, o.checkSource()
+	return o.checkSource()
 }
 
 func quoteAll(words []string) string {
