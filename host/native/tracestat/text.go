@@ -61,7 +61,7 @@ func (s *Stats) head() [][2]string {
 			[2]string{"Models", strings.Join(s.Models, ", ")})
 	}
 	if s.Planned > 0 {
-		rows = append(rows, [2]string{"Planned answers", whole(s.Planned) + " requests name the text they generate"})
+		rows = append(rows, [2]string{"Planned answers", whole(s.Planned) + ", given as token ids"})
 	}
 	return append(rows, [2]string{"Block size", size})
 }

@@ -5,9 +5,10 @@
 // It owns the counting and how the description looks. It does not read traces
 // (tracefile does) and does not judge them (core/workload does).
 //
-// Invariants: memory does not grow with the number of requests. Lengths are
+// Invariants: memory does not grow with the number of Mooncake rows, but for
+// those that begin a session with an id (workload.Checker). Lengths are
 // counted exactly up to 131,071 tokens and to 2^-16 above; different blocks
-// exactly up to 6.29 million, and by sampling to about 0.1 % above; see
+// exactly up to 1.57 million, and by sampling to about 0.1 % above; see
 // counts.go and distinct.go.
 package tracestat
 
