@@ -75,12 +75,28 @@ func (o *options) load(ctx context.Context, cfg config.Replay, around *surroundi
 // readTrace reads the trace, or hands it to another reader; then there is no
 // workload.
 func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surroundings, into tracefile.Into) (*workload.Workload, error) {
+	t, err := tracefile.Load(ctx, o.traces, o.traceOptions(cfg, around, into))
+	o.detected, o.failed, o.rows = t.Format, t.Info.Failed, t.Info.Rows
+	return t.Workload, asUsage(err)
+}
+
+// asUsage is err, as an error of the command line if it is one.
+func asUsage(err error) error {
+	var wrong *tracefile.Error
+	if errors.As(err, &wrong) && wrong.Usage {
+		return usageError{err.Error()}
+	}
+	return err
+}
+
+// traceOptions say how the trace is read.
+func (o *options) traceOptions(cfg config.Replay, around *surroundings, into tracefile.Into) tracefile.Options {
 	want := 0
 	if o.given("trace-block-size") {
 		want = cfg.TraceBlockSize
 	}
 	basis, _ := tracefile.ParseBasis(o.nestedBasis)
-	t, err := tracefile.Load(ctx, o.traces, tracefile.Options{
+	return tracefile.Options{
 		Format:         o.traceFormat,
 		TraceBlockSize: cfg.TraceBlockSize,
 		WantBlockSize:  want,
@@ -96,13 +112,7 @@ func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surr
 		Into:     into,
 		Stdin:    around.stdin,
 		Progress: around.stage("Reading"),
-	})
-	o.detected, o.failed, o.rows = t.Format, t.Info.Failed, t.Info.Rows
-	var wrong *tracefile.Error
-	if errors.As(err, &wrong) && wrong.Usage {
-		return nil, usageError{err.Error()}
 	}
-	return t.Workload, err
 }
 
 // native runs the core as it was compiled into this program.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/scenario"
 	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/spf13/pflag"
 )
@@ -71,7 +72,12 @@ type options struct {
 
 	capture bool // keep what is known of every request, also without a file for it
 
-	given func(name string) bool // whether the flag stood on the command line
+	config      string
+	printConfig bool
+	origin      map[string]scenario.Setting // flags that config has set
+	groups      []group
+
+	given func(name string) bool // whether the flag stood on the command line, or in config
 }
 
 // group is a topic of the help.
@@ -142,6 +148,8 @@ func flagGroups(o *options) []group {
 	choice(run, &o.engineImpl, "engine-impl", "fast", []string{"fast", "plain"}, "fast, or the readable plain engine; both give the same results")
 	run.StringVar(&o.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to `path`")
 	run.StringVar(&o.memProfile, "mem-profile", "", "write a heap profile after the run to `path`")
+	run.StringVar(&o.config, "config", "", "read flags, and the trace, from the YAML `file` (docs/config.md); those of the command line go before")
+	toggle(run, &o.printConfig, "print-config", "print the flags in effect as such a file, and do not replay")
 	toggle(run, &o.help, "help", "print this text")
 	run.Lookup("help").Shorthand = "h"
 	toggle(run, &o.version, "version", "print the version")

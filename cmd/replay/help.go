@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
@@ -14,15 +15,14 @@ const reference = "ai-dynamo 1.6.1"
 
 const helpHead = `Usage: replay [flags] TRACE
        replay [flags] --input-tokens N --output-tokens N --request-count N
-       replay serve
+       replay COMMAND [flags]
 
 Replays a request trace, or a synthetic workload, on simulated inference
 engines, without a GPU, and prints the latencies and throughput that a fleet
 of them would have.
 TRACE is a file of requests: Mooncake JSON lines or another format, told by
 its beginning (docs/traces.md).
-Results match ` + reference + `. serve takes requests as frames from
-standard input (docs/serve.md).
+Results match ` + reference + `.
 `
 
 const helpTail = `
@@ -50,7 +50,10 @@ const helpWidth = 100
 // printHelp writes the flags by topic, then the names that are refused.
 func printHelp(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString(helpHead)
+	b.WriteString(helpHead + "\nCommands (replay COMMAND --help tells more):\n")
+	for _, c := range commands() {
+		b.WriteString(fmt.Sprintf("  %-12s%s\n", c.name, c.summary))
+	}
 	for _, g := range flagGroups(&options{}) {
 		b.WriteString("\n" + g.title + ":\n")
 		b.WriteString(g.flags.FlagUsagesWrapped(helpWidth))

@@ -25,8 +25,12 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run does everything but exiting.
 func run(args []string, stdout, stderr *os.File) int {
-	if len(args) > 0 && args[0] == "serve" {
-		return serve(args[1:], os.Stdin, stdout, stderr)
+	if len(args) > 0 {
+		for _, c := range commands() {
+			if c.name == args[0] {
+				return c.run(args[1:], results{stdout}, stderr)
+			}
+		}
 	}
 	o, err := parse(args)
 	switch {
@@ -35,9 +39,16 @@ func run(args []string, stdout, stderr *os.File) int {
 		err = printHelp(results{stdout})
 	case o.version:
 		err = printVersion(results{stdout})
+	case o.printConfig:
+		err = o.writeConfig(results{stdout})
 	default:
 		err = replayTrace(o, results{stdout}, stderr)
 	}
+	return conclude(err, stderr)
+}
+
+// conclude says what went wrong, if anything did, and gives the exit status.
+func conclude(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}

@@ -23,31 +23,42 @@ func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(fo
 func parse(args []string) (*options, error) {
 	o := &options{}
 	all := newFlagSet()
-	for _, g := range flagGroups(o) {
+	o.groups = flagGroups(o)
+	for _, g := range o.groups {
 		all.AddFlagSet(g.flags)
 	}
 	declareLater(all)
 	if err := all.Parse(args); err != nil {
-		return nil, parseError(all, err)
+		return nil, parseError(all, err, "")
 	}
 	o.traces, o.given = all.Args(), all.Changed
 	if o.help || o.version {
 		return o, nil
 	}
+	if o.given("config") {
+		if err := o.readConfig(all); err != nil {
+			return nil, err
+		}
+	}
+	return o, o.locate(o.check(all))
+}
+
+// check refuses flags that do not go together and what is not built.
+func (o *options) check(all *pflag.FlagSet) error {
 	if sentence := laterAsked(all); sentence != "" {
-		return nil, usageError{sentence}
+		return usageError{sentence}
 	}
 	for _, c := range []struct{ flag, word, accepted string }{
 		{"replay-mode", o.replayMode, "offline"},
 	} {
 		if feature := laterChoice(c.flag, c.word); feature != "" {
-			return nil, usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
+			return usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
 		}
 	}
 	if o.engineKind == "wasm" && (o.route.mode == "kv_router" || o.route.mode == "direct") {
-		return nil, usagef("--engine wasm is not built yet with --router-mode %s; --engine native, or another mode, is accepted", o.route.mode)
+		return usagef("--engine wasm is not built yet with --router-mode %s; --engine native, or another mode, is accepted", o.route.mode)
 	}
-	return o, o.checkSource()
+	return o.checkSource()
 }
 
 func quoteAll(words []string) string {
@@ -63,26 +74,28 @@ func quoteAll(words []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// parseError rewords pflag's errors: what was found, what is accepted.
-func parseError(f *pflag.FlagSet, err error) error {
+// parseError rewords pflag's errors: what was found, what is accepted. The
+// command is "" for a replay.
+func parseError(f *pflag.FlagSet, err error, command string) error {
+	help := strings.Replace("replay "+command+" --help", "  ", " ", 1) + " lists the flags"
 	var unknown *pflag.NotExistError
 	var novalue *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
-		return unknownFlag(f, unknown)
+		return unknownFlag(f, unknown, help)
 	case errors.As(err, &novalue):
 		return usagef("--%s has no value; %s is accepted", novalue.GetFlag().Name, accepts(novalue.GetFlag()))
 	case errors.As(err, &invalid):
 		flag := invalid.GetFlag()
 		return usagef("--%s is %s; %s is accepted", flag.Name, cliutil.Quote(invalid.GetValue()), accepts(flag))
 	}
-	return usagef("%s; replay --help lists the flags", strings.ReplaceAll(err.Error(), "\n", " "))
+	return usagef("%s; %s", strings.ReplaceAll(err.Error(), "\n", " "), help)
 }
 
-func unknownFlag(f *pflag.FlagSet, e *pflag.NotExistError) error {
+func unknownFlag(f *pflag.FlagSet, e *pflag.NotExistError, help string) error {
 	if short := e.GetSpecifiedShortnames(); short != "" {
-		return usagef("unknown flag %s; replay --help lists the flags", cliutil.Quote("-"+short))
+		return usagef("unknown flag %s; %s", cliutil.Quote("-"+short), help)
 	}
 	var names []string
 	f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
@@ -90,7 +103,7 @@ func unknownFlag(f *pflag.FlagSet, e *pflag.NotExistError) error {
 	if near, ok := cliutil.Nearest(name, names); ok {
 		return usagef("unknown flag %s; did you mean --%s?", cliutil.Quote("--"+name), near)
 	}
-	return usagef("unknown flag %s; replay --help lists the flags", cliutil.Quote("--"+name))
+	return usagef("unknown flag %s; %s", cliutil.Quote("--"+name), help)
 }
 
 // accepts says what a flag takes.

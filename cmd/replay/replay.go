@@ -40,17 +40,17 @@ func replayTo(o *options, around *surroundings, stdout io.Writer) error {
 func replayAll(ctx context.Context, o *options, around *surroundings) (*finished, error) {
 	cfg, engine, err := o.configure()
 	if err != nil {
-		return nil, err
+		return nil, o.locate(err)
 	}
 	run, err := o.prepare(ctx, cfg, around)
 	if err != nil {
 		o.sayFormat(around.warnings)
-		return nil, err
+		return nil, o.locate(err)
 	}
 	defer run.close()
 	files, err := o.create(around.outputs)
 	if err != nil {
-		return nil, err
+		return nil, o.locate(err)
 	}
 	if files.cpu != nil {
 		if err := pprof.StartCPUProfile(files.cpu); err != nil {

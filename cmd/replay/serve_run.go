@@ -82,8 +82,8 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 	if err != nil {
 		return nil, err
 	}
-	if o.help || o.version {
-		return nil, usagef("--help and --version print; arguments of a replay are accepted")
+	if o.help || o.version || o.printConfig {
+		return nil, usagef("--help, --version and --print-config print; arguments of a replay are accepted")
 	}
 	o.capture = q.requests
 	out, err := replayAll(ctx, o, &surroundings{

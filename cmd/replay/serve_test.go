@@ -241,7 +241,7 @@ func TestServeBadFrames(t *testing.T) {
 	c.run(6, nil)
 	expect(6, "usage", "no workload is given; a trace file, or --input-tokens, --output-tokens and --request-count, are accepted")
 	c.run(6, nil, "--help")
-	expect(6, "usage", "--help and --version print; arguments of a replay are accepted")
+	expect(6, "usage", "--help, --version and --print-config print; arguments of a replay are accepted")
 	c.run(6, nil, append([]string{"bad.jsonl"}, sandbox...)...)
 	expect(6, "run", "bad.jsonl:1: found [1], want a JSON object")
 	c.run(6, nil, "-")

@@ -19,6 +19,7 @@ const (
 type Options struct {
 	Concurrency    bool    // a cap starts them; else their timestamps do
 	Delta          bool    // rows have what is new in their session only
+	AsWritten      bool    // sessions may have no start, and times stay as they are: the workload is not for a run
 	ArrivalSpeedup float64 // > 0, finite; divides starts and delays unless Concurrency
 }
 
@@ -64,9 +65,9 @@ func (b *Builder) Add(row *trace.Row, line int64) Fault {
 	if len(b.w.Turns) == maxCount {
 		return Fault{Code: TooManyRows, Line: line, Limit: maxCount}
 	}
-	input, blocks, f := b.prompt(row)
+	input, blocks, f := promptOf(row, b.blockSize)
 	if f.Code == OK {
-		f = b.output(row)
+		f = outputOf(row, int64(len(b.w.Planned)))
 	}
 	if f.Code != OK {
 		f.Line = line
@@ -135,18 +136,18 @@ func (b *Builder) classify(priority int32, strict uint32, policy []byte) bool {
 	return true
 }
 
-// prompt checks a row's input: its tokens and how many hash ids those need.
-func (b *Builder) prompt(row *trace.Row) (input, blocks int64, f Fault) {
+// promptOf checks a row's input: its tokens and how many hash ids those need.
+func promptOf(row *trace.Row, blockSize int64) (input, blocks int64, f Fault) {
 	n := int64(len(row.HashIDs))
 	input, blocks = row.InputLength, n
 	if input >= 0 {
-		if blocks = ceilDiv(input, b.blockSize); blocks > n {
-			return 0, 0, Fault{Code: InputOverCapacity, Found: input, Limit: n * b.blockSize}
+		if blocks = ceilDiv(input, blockSize); blocks > n {
+			return 0, 0, Fault{Code: InputOverCapacity, Found: input, Limit: n * blockSize}
 		}
-	} else if n <= maxCount/b.blockSize {
-		input = n * b.blockSize
+	} else if n <= maxCount/blockSize {
+		input = n * blockSize
 	} else {
-		return 0, 0, Fault{Code: InputTooLong, Found: saturated(n, b.blockSize), Limit: maxCount}
+		return 0, 0, Fault{Code: InputTooLong, Found: saturated(n, blockSize), Limit: maxCount}
 	}
 	if input == 0 {
 		return 0, 0, Fault{Code: InputZero}
@@ -165,8 +166,8 @@ func saturated(a, b int64) int64 {
 	return a * b
 }
 
-// output checks a row's output.
-func (b *Builder) output(row *trace.Row) Fault {
+// outputOf checks a row's output; planned output ids came before it.
+func outputOf(row *trace.Row, planned int64) Fault {
 	n := int64(len(row.OutputIDs))
 	if row.OutputLength > maxCount {
 		return Fault{Code: OutputTooLong, Found: row.OutputLength, Limit: maxCount}
@@ -174,7 +175,7 @@ func (b *Builder) output(row *trace.Row) Fault {
 	if row.HasOutputIDs && n != row.OutputLength {
 		return Fault{Code: OutputIDsMismatch, Found: n, Limit: row.OutputLength}
 	}
-	if int64(len(b.w.Planned))+n > maxCount {
+	if planned+n > maxCount {
 		return Fault{Code: TooManyOutputIDs, Limit: maxCount}
 	}
 	return Fault{}
@@ -216,27 +217,36 @@ func (b *Builder) chain(t *Turn, row *trace.Row, fresh bool) Fault {
 	last := &b.w.Turns[s.First]
 	head := &b.w.Turns[last.Next]
 	t.Index = last.Index + 1
-	gap := row.TimestampMs - head.DelayMs
-	switch {
-	case row.HasDelay && row.DelayMs < 0:
-		return Fault{Code: NegativeDelay, Ms: row.DelayMs}
-	case row.HasDelay:
-		t.DelayMs = row.DelayMs
-	case !row.HasTimestamp:
-	case math.IsNaN(gap):
-		return Fault{Code: NoTimestampBefore}
-	case gap < 0:
-		return Fault{Code: TimestampBackward, Ms: gap}
-	case math.IsInf(gap, 1):
-		return Fault{Code: TimestampTooFar}
-	default:
-		t.DelayMs = gap
+	var f Fault
+	if t.DelayMs, f = gapOf(row, head.DelayMs); f.Code != OK {
+		return f
 	}
 	if row.HasTimestamp {
 		head.DelayMs = row.TimestampMs
 	}
 	t.Next, last.Next, s.First = last.Next, self, self
 	return Fault{}
+}
+
+// gapOf is how long a later turn waits for the one before it; lastMs is the
+// last timestamp of its session, NaN: none yet.
+func gapOf(row *trace.Row, lastMs float64) (ms float64, f Fault) {
+	gap := row.TimestampMs - lastMs
+	switch {
+	case row.HasDelay && row.DelayMs < 0:
+		return 0, Fault{Code: NegativeDelay, Ms: row.DelayMs}
+	case row.HasDelay:
+		return row.DelayMs, Fault{}
+	case !row.HasTimestamp:
+		return 0, Fault{}
+	case math.IsNaN(gap):
+		return 0, Fault{Code: NoTimestampBefore}
+	case gap < 0:
+		return 0, Fault{Code: TimestampBackward, Ms: gap}
+	case math.IsInf(gap, 1):
+		return 0, Fault{Code: TimestampTooFar}
+	}
+	return gap, Fault{}
 }
 
 // settle turns the rings of chain into chains.
@@ -256,9 +266,11 @@ func (b *Builder) Finish(o Options) (*Workload, Fault) {
 	}
 	b.settle()
 	f := Fault{}
-	if o.Concurrency {
+	switch {
+	case o.AsWritten:
+	case o.Concurrency:
 		f = b.checkStarts()
-	} else {
+	default:
 		f = b.normalise(o.ArrivalSpeedup)
 	}
 	if f.Code != OK {

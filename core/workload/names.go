@@ -22,7 +22,7 @@ func (b *Builder) session(id []byte, line int64) (s int32, fresh bool, code Code
 	n := &b.names
 	if id == nil {
 		if n.ahead {
-			n.scratch = strconv.AppendInt(append(n.scratch[:0], linePrefix...), line, 10)
+			n.scratch = AppendLineID(n.scratch[:0], line)
 			if name := b.w.ids.Find(n.scratch); name >= 0 {
 				return n.session[name], false, OK
 			}
@@ -63,6 +63,14 @@ func (b *Builder) unnamed(line int64) int32 {
 	}
 	return int32(i)
 }
+
+// AppendLineID appends the id of a session whose row, on the line, has none.
+func AppendLineID(dst []byte, line int64) []byte {
+	return strconv.AppendInt(append(dst, linePrefix...), line, 10)
+}
+
+// IsLineID reports whether an id is one that a row without an id may have.
+func IsLineID(id []byte) bool { return lineOf(id) > 0 }
 
 // lineOf is the line in an id request_<line>, 0 for any other id.
 func lineOf(id []byte) int64 {

@@ -113,6 +113,10 @@ func (w *Workload) SessionID(i int32) []byte {
 	return w.AppendSessionID(nil, i)
 }
 
+// Named reports whether session i has an id of its own; else it is named after
+// its line or place.
+func (w *Workload) Named(i int32) bool { return w.Sessions[i].name > 0 }
+
 // NamesSessions reports whether the reference's records name the sessions of
 // a run: they do where its driver of sessions runs (replay notes §5).
 func (w *Workload) NamesSessions(capped bool) bool {

@@ -2,10 +2,10 @@ package report
 
 import (
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/dryserve/dryserve/core/stats"
+	"github.com/dryserve/dryserve/host/native/cliutil"
 )
 
 // WriteTable writes the table of latency metrics and the lines below it.
@@ -94,26 +94,5 @@ func drawTable(b *strings.Builder, rows []row) {
 	rule("└", "━", "┴", "┘")
 }
 
-// grouped spells x with two decimals and commas between thousands, as
-// Python's "{:,.2f}" does.
-func grouped(x float64) string {
-	s := strconv.FormatFloat(x, 'f', 2, 64)
-	start := 0
-	if s[0] == '-' {
-		start = 1
-	}
-	point := strings.IndexByte(s, '.')
-	if point < 0 { // NaN and Inf
-		return strings.ToLower(strings.TrimPrefix(s, "+"))
-	}
-	var b strings.Builder
-	b.WriteString(s[:start])
-	for i := start; i < point; i++ {
-		if i > start && (point-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteByte(s[i])
-	}
-	b.WriteString(s[point:])
-	return b.String()
-}
+// grouped spells x with two decimals and commas between thousands.
+func grouped(x float64) string { return cliutil.Grouped(x, 2) }

@@ -54,6 +54,8 @@ func (a *agents) header(text []byte) error {
 	return nil
 }
 
+func (a *agents) headed() bool { return a.build != nil }
+
 func (a *agents) finish() (*workload.Workload, error) {
 	if a.build == nil {
 		return nil, a.buildError(workload.Fault{Code: workload.Empty}, nil)

@@ -47,8 +47,10 @@ func (c *counted) line(text []byte) error {
 	return nil
 }
 
+func (c *counted) headed() bool { return c.columns != nil }
+
 func (c *counted) finish() (*workload.Workload, error) {
-	w, f := c.build.Finish(workload.Options{Concurrency: c.opts.Concurrency, ArrivalSpeedup: c.opts.ArrivalSpeedup})
+	w, f := c.build.Finish(workload.Options{Concurrency: c.opts.Concurrency, ArrivalSpeedup: c.opts.ArrivalSpeedup, AsWritten: c.opts.AsWritten})
 	switch {
 	case f.Code == workload.Empty && c.columns != nil && c.info.Failed > 0:
 		return nil, c.fail(0, "found only requests without tokens, as those that failed have, want at least one with tokens")

@@ -31,7 +31,7 @@ func (m *mooncake) line(text []byte) error {
 
 func (m *mooncake) finish() (*workload.Workload, error) {
 	w, f := m.build.Finish(workload.Options{
-		Concurrency: m.opts.Concurrency, ArrivalSpeedup: m.opts.ArrivalSpeedup, Delta: m.format == MooncakeDelta,
+		Concurrency: m.opts.Concurrency, ArrivalSpeedup: m.opts.ArrivalSpeedup, Delta: m.format == MooncakeDelta, AsWritten: m.opts.AsWritten,
 	})
 	if f.Code != workload.OK {
 		return nil, m.buildError(f, m.build.AppendSessionID)

@@ -15,6 +15,8 @@ func (l *loader) rules() error {
 		return l.unfit(true, "which core.wasm does not read yet; want mooncake or mooncake-delta, or --engine native")
 	case l.opts.NestedBasis != weka.Auto && l.format != Weka:
 		return l.unfit(true, "which has no times of its own in subagents (--weka-nested-timestamp-basis); want a trace in the format weka")
+	case l.opts.AsWritten:
+		return nil
 	case l.format == AppliedCompute && !l.opts.Concurrency:
 		return l.unfit(true, "which has no start times; want a cap on the sessions under way (--replay-concurrency)")
 	case l.format == Dynamo: // only its records tell
@@ -27,6 +29,8 @@ func (l *loader) rules() error {
 // each other, or do not.
 func (l *loader) graphRules(graph bool) error {
 	switch {
+	case l.opts.AsWritten:
+		return nil
 	case l.opts.Lanes > 0 && !graph:
 		return l.unfit(false, "which has no plays for lanes (--agentic-lanes) to take up; want a trace of agents: agentic_mooncake, weka, or dynamo with an agent_context")
 	case graph && l.opts.Concurrency:

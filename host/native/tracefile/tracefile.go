@@ -38,7 +38,7 @@ type Options struct {
 	WantBlockSize  int // what a trace that says it must say; 0: anything
 	Format         Format
 	Concurrency    bool    // sessions are started by a cap, not by their timestamps
-	ArrivalSpeedup float64 // > 0, finite; used unless Concurrency
+	ArrivalSpeedup float64 // > 0, finite; used unless Concurrency or AsWritten
 
 	// Of traces without hash ids: the share of a first prompt's blocks, from 0
 	// to 1, that the conversations of a group have in common, and the groups.
@@ -52,6 +52,9 @@ type Options struct {
 
 	NestedBasis weka.Basis // of Weka traces: what times in subagents count from
 
+	AsWritten bool // times stay as they are, and what a run would need may be missing: the workload is not for one
+
+	Survey   Survey                  // looks at the rows, as they are written; nil: nobody does
 	Into     Into                    // takes the rows, so that there is no workload; nil: Load does
 	MaxLine  int                     // longest line in bytes; 0: trace.MaxLine
 	Stdin    io.Reader               // what Stdin means; nil: os.Stdin
@@ -91,7 +94,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Trace is a loaded trace.
 type Trace struct {
-	Workload *workload.Workload
+	Workload *workload.Workload // nil after a survey of Mooncake rows, or one that has found bad rows
 	Format   Format
 	Info     Info
 }
@@ -101,6 +104,12 @@ type Trace struct {
 func Load(ctx context.Context, paths []string, o Options) (*Trace, error) {
 	if o.MaxLine == 0 {
 		o.MaxLine = trace.MaxLine
+	}
+	if o.Survey != nil {
+		o.AsWritten = true
+	}
+	if o.AsWritten {
+		o.ArrivalSpeedup = 1
 	}
 	l := &loader{opts: o, format: o.Format, files: len(paths)}
 	t := &Trace{}
@@ -117,8 +126,11 @@ func Load(ctx context.Context, paths []string, o Options) (*Trace, error) {
 			break
 		}
 	}
-	if err == nil {
+	if err == nil && l.bad == nil {
 		t.Workload, err = l.reader.finish()
+	}
+	if err == nil {
+		err = l.bad
 	}
 	t.Format, t.Info = l.format, l.info
 	return t, err
@@ -142,6 +154,7 @@ type loader struct {
 	before  Info     // of the files before this one
 	split   *trace.Splitter
 	reader  reader
+	bad     error     // the first bad row that a survey went on after
 	rows    *mooncake // the reader, where it can make room
 	objects *objects  // the reader, where it reads Weka traces
 }
@@ -198,6 +211,10 @@ func (l *loader) choose(text []byte) error {
 		l.reader, l.objects = o, o
 		return err
 	default:
+		if l.opts.Survey != nil {
+			l.reader = newSurveyed(l)
+			return nil
+		}
 		l.rows = newMooncake(l)
 		l.reader = l.rows
 	}
@@ -306,7 +323,10 @@ func (l *loader) lines() error {
 			return nil
 		}
 		if err := l.reader.line(line); err != nil {
-			return err
+			if !l.goesOn(err) {
+				return err
+			}
+			continue
 		}
 		l.info.Rows++
 	}
