@@ -43,6 +43,7 @@ type Fault struct {
 type Options struct {
 	Plain    bool // the readable pass-by-pass, block-by-block engine
 	Eventful bool // one event after the other, even where windows are exact
+	Record   bool // passes and requests, see Recording; it takes the plain engine
 }
 
 // worker is what the event loop needs of an engine; ranks.Group documents the
@@ -91,6 +92,7 @@ type Sim struct {
 	talk     *talk           // nil: the workload's inputs are whole prompts
 	answers  *timing.Cache   // of an outside provider of durations
 	host     *offload.Shared // host memory of all workers; nil: they have their own or none
+	tape     *recorder       // nil: nobody asks
 
 	capMs   float64 // no timestamp after it is entered
 	busy    heap    // passes under way
@@ -131,7 +133,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.capMs = cfg.MaxSimTimeMs
 	}
 	strides := stride.Serves(cfg.Engine)
-	plain := o.Plain || len(w.Planned) > 0 || !strides && !stretch.Serves(cfg.Engine)
+	plain := o.Plain || o.Record || len(w.Planned) > 0 || !strides && !stretch.Serves(cfg.Engine)
 	switch {
 	case says != nil:
 		says.split = s.divide
@@ -140,11 +142,12 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.numbers.addAll(w, 0)
 	}
 	s.host = group.NewHost(cfg.Engine, cfg.NumWorkers)
+	s.tape = newRecorder(o)
 	fast := make([]*ranks.Group, 0, cfg.NumWorkers)
 	for i := range cfg.NumWorkers {
 		if plain {
 			p := newPlain(cfg, w, s.numbers, i, s.host)
-			p.talk = says
+			p.talk, p.tape = says, s.tape
 			if p.copies {
 				s.copiers = append(s.copiers, p)
 			}
@@ -167,6 +170,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	s.parked.init(cfg)
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
+	s.books.tape = s.tape
 	if cfg.Engine.Timing.Kind == config.External {
 		s.answers = timing.NewCache()
 		for _, w := range s.workers {
