@@ -30,7 +30,7 @@ func parse(args []string) (*options, error) {
 	if err := all.Parse(args); err != nil {
 		return nil, parseError(all, err)
 	}
-	o.traces, o.given = all.Args(), all.Changed
+	o.traces, o.given, o.flags = all.Args(), all.Changed, all
 	if o.help || o.version {
 		return o, nil
 	}
@@ -42,6 +42,11 @@ func parse(args []string) (*options, error) {
 	} {
 		if feature := laterChoice(c.flag, c.word); feature != "" {
 			return nil, usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
+		}
+	}
+	for _, flag := range []string{"report-html", "timeline"} {
+		if o.given(flag) && o.engineKind != "native" {
+			return nil, usagef("--%s is given with --engine %s, which does not tell of single passes; --engine native is accepted", flag, o.engineKind)
 		}
 	}
 	return o, o.checkSource()
