@@ -148,6 +148,7 @@ func (o *options) kvPerToken(beside *engineargs.Options) error {
 func (o *options) checkTexts() error {
 	for _, text := range []struct{ flag, value, accepted string }{
 		{"model-name", o.modelName, "a name"}, {"report-json", o.reportJSON, "a path"}, {"report-jsonl", o.reportJSONL, "a path"},
+		{"report-html", o.reportHTML, "a path"}, {"timeline", o.timeline, "a path"},
 		{"wasm-cache", o.wasmCache, "a path"},
 		{"cpu-profile", o.cpuProfile, "a path"}, {"mem-profile", o.memProfile, "a path"},
 	} {

@@ -26,6 +26,8 @@ type prepared interface {
 	// simulate runs to the end. The wall time it reports is that from the
 	// loaded trace to the last event, as the reference measures it.
 	simulate(ctx context.Context, progress func(done, total int64)) (*finished, error)
+	// picture makes simulate tell what happens in the run.
+	picture(p *pictures) error
 	close()
 }
 
@@ -120,6 +122,7 @@ type native struct {
 	cfg     config.Replay
 	load    *workload.Workload
 	options replay.Options
+	record  func(*replay.Recording) error // nil: nobody asks
 }
 
 func (n *native) close() {}
@@ -127,7 +130,7 @@ func (n *native) close() {}
 func (n *native) simulate(ctx context.Context, progress func(done, total int64)) (*finished, error) {
 	start := time.Now()
 	sim := replay.New(n.cfg, n.load, n.options)
-	status, err := drive.Run(ctx, sim, drive.Options{Progress: progress})
+	status, err := drive.Run(ctx, sim, drive.Options{Progress: progress, Record: n.record})
 	if err != nil {
 		return nil, err
 	}

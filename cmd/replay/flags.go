@@ -55,6 +55,8 @@ type options struct {
 
 	reportJSON  string
 	reportJSONL string
+	reportHTML  string
+	timeline    string
 	noTable     bool
 	quiet       bool
 
@@ -78,6 +80,7 @@ type options struct {
 	groups      []group
 
 	given func(name string) bool // whether the flag stood on the command line, or in config
+	flags *pflag.FlagSet         // all of them, parsed
 }
 
 // group is a topic of the help.
@@ -138,6 +141,8 @@ func flagGroups(o *options) []group {
 	output := newFlagSet()
 	output.StringVar(&o.reportJSON, "report-json", "", "write the full report to `path`; a directory gets dynamo_replay_report_<time>.json (default: no file)")
 	output.StringVar(&o.reportJSONL, "report-jsonl", "", "write one line per request to `path` (default: no file)")
+	output.StringVar(&o.reportHTML, "report-html", "", "write a page with pictures of the run to `path`: latencies, throughput, queue, KV usage and load by worker (default: no file)")
+	output.StringVar(&o.timeline, "timeline", "", "write every pass and request as a Perfetto trace to `path`, compressed if it ends in .gz; it opens in ui.perfetto.dev (default: no file)")
 	toggle(output, &o.noTable, "no-table", "do not print the table of results")
 	toggle(output, &o.quiet, "quiet", "no progress bar on a terminal")
 

@@ -31,7 +31,7 @@ func parse(args []string) (*options, error) {
 	if err := all.Parse(args); err != nil {
 		return nil, parseError(all, err, "")
 	}
-	o.traces, o.given = all.Args(), all.Changed
+	o.traces, o.given, o.flags = all.Args(), all.Changed, all
 	if o.help || o.version {
 		return o, nil
 	}
@@ -57,6 +57,11 @@ func (o *options) check(all *pflag.FlagSet) error {
 	}
 	if o.engineKind == "wasm" && (o.route.mode == "kv_router" || o.route.mode == "direct") {
 		return usagef("--engine wasm is not built yet with --router-mode %s; --engine native, or another mode, is accepted", o.route.mode)
+	}
+	for _, flag := range []string{"report-html", "timeline"} {
+		if o.given(flag) && o.engineKind != "native" {
+			return usagef("--%s is given with --engine %s, which does not tell of single passes; --engine native is accepted", flag, o.engineKind)
+		}
 	}
 	return o.checkSource()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,6 +59,10 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 		}
 		defer pprof.StopCPUProfile()
 	}
+	pics, err := o.pictures(cfg, run, &files)
+	if err != nil {
+		return nil, err
+	}
 	out, err := run.simulate(ctx, around.stage("Simulating"))
 	if err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 	}
 	warnEngine(engine, around.warnings)
 	warn(o, out, around.warnings)
-	if err := files.write(out); err != nil {
+	if err := errors.Join(files.write(out), pics.write(out)); err != nil {
 		return nil, err
 	}
 	return out, around.outputs.Commit()
@@ -86,6 +91,7 @@ func (a *surroundings) stage(name string) func(done, total int64) {
 type files struct {
 	jsonPath                 string
 	json, jsonl, cpu, memory *report.File
+	html, timeline           *report.File
 }
 
 // create begins every output file.
@@ -97,6 +103,7 @@ func (o *options) create(outputs *report.Files) (files, error) {
 		file       **report.File
 	}{
 		{"report-json", o.reportJSON, &f.json}, {"report-jsonl", o.reportJSONL, &f.jsonl},
+		{"report-html", o.reportHTML, &f.html}, {"timeline", o.timeline, &f.timeline},
 		{"cpu-profile", o.cpuProfile, &f.cpu}, {"mem-profile", o.memProfile, &f.memory},
 	} {
 		if !o.given(out.flag) {

@@ -142,6 +142,7 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 		{name: "bursts, sglang", blocks: 400, gapMs: 90, workers: 1, engine: func(e *config.Engine) { drafts(e); sglang(e) }},
 		{name: "sessions of increments", blocks: 300, gapMs: 60, workers: 2, build: talking},
 		{name: "agents", blocks: 120, gapMs: 90, workers: 2, build: waiting},
+		{name: "recorded", blocks: 60, gapMs: 250, workers: 2, options: replay.Options{Record: true}, preempts: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if checked && c.name == "bursts, sglang" {
@@ -160,13 +161,18 @@ func TestWarmStepsDoNotAllocate(t *testing.T) {
 				n, _ := s.Progress()
 				return n
 			}
+			var tape replay.Recording
+			step := func(n int) replay.Status {
+				defer s.TakeRecording(&tape)
+				return s.Step(n)
+			}
 			for ended() < 3000 {
-				if s.Step(64) != replay.Running {
+				if step(64) != replay.Running {
 					t.Fatal("the run ended while warming up")
 				}
 			}
 			const runs = 500
-			allocs := testing.AllocsPerRun(runs, func() { s.Step(16) })
+			allocs := testing.AllocsPerRun(runs, func() { step(16) })
 			if allocs != 0 {
 				t.Errorf("%v allocations a step, want 0", allocs)
 			}

@@ -15,6 +15,7 @@ import (
 type books struct {
 	cfg      config.Replay
 	load     *workload.Workload
+	tape     *recorder // nil: nobody asks
 	arriveMs []float64 // by turn; nil: a turn arrives at its session's start
 
 	nowMs                                float64
@@ -70,6 +71,7 @@ func (b *books) inFlight() int64 { return b.arrived - b.ended() }
 
 func (b *books) arrive(turn int32, atMs float64) {
 	b.arrived++
+	b.tape.arrived(turn, atMs)
 	if b.arriveMs != nil {
 		b.arriveMs[turn] = atMs
 	}
@@ -93,6 +95,7 @@ func (b *books) need(n int32) {
 // tokens, its admissions after the first.
 func (b *books) account(worker int32, r stretch.Result, times []float64, again []Admission, nowMs float64) {
 	arrivalMs := b.arrival(r.Turn)
+	b.tape.ended(worker, r, nowMs)
 	switch {
 	case r.Fate == stretch.Rejected:
 		b.rejected++

@@ -21,7 +21,9 @@ type plain struct {
 	g          *group.Group
 	load       *workload.Workload
 	numbers    *numbers
-	talk       *talk // nil: prompts are those of the workload
+	talk       *talk     // nil: prompts are those of the workload
+	tape       *recorder // nil: nobody asks
+	id         int32     // of the worker
 	traceSize  int
 	sglang     bool
 	copies     bool     // to and from host memory
@@ -55,7 +57,7 @@ func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, host 
 	e.EmitKVEvents, e.EmitKVTokenIDs = cfg.Routing.Mode == config.KVRouter, false
 	g := group.NewSharing(e, uint64(id), host, int32(id*e.DPSize))
 	return &plain{
-		g: g, load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang, copies: e.HostOffload.Blocks > 0,
+		g: g, id: int32(id), load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang, copies: e.HostOffload.Blocks > 0,
 		speculates: e.MTP.Drafts > 0 && e.Backend != config.SGLang && !cfg.Parity,
 		fruitless:  make([]int, g.Ranks()), notes: make([][]note, g.Ranks()),
 	}
@@ -186,6 +188,7 @@ func (p *plain) Begin(nowMs float64) float64 {
 	}
 	p.nowMs = nowMs
 	p.passes++
+	p.tape.began(p, nowMs)
 	return endMs
 }
 
@@ -210,6 +213,7 @@ func (p *plain) complete(endMs float64) {
 	if !p.g.Complete(endMs) {
 		return
 	}
+	p.tape.completed(p, endMs)
 	for rank := range p.notes {
 		out := p.g.Out(rank)
 		p.stuck = p.stuck || out.Stuck

@@ -46,6 +46,7 @@ type Fault struct {
 type Options struct {
 	Plain    bool // the readable pass-by-pass, block-by-block engine
 	Eventful bool // one event after the other, even where windows are exact
+	Record   bool // passes and requests, see Recording; it takes the plain engine
 
 	// Seats are, by turn, where the KV router of another run has placed turns, for
 	// comparisons with one whose lots are not known. This run gets stuck if its
@@ -101,6 +102,7 @@ type Sim struct {
 	talk     *talk           // nil: the workload's inputs are whole prompts
 	answers  *timing.Cache   // of an outside provider of durations
 	host     *offload.Shared // host memory of all workers; nil: they have their own or none
+	tape     *recorder       // nil: nobody asks
 
 	capMs    float64 // no timestamp after it is entered
 	busy     heap    // passes under way
@@ -142,7 +144,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
-	plain := o.Plain || len(w.Planned) > 0 || cfg.Routing.Mode == config.KVRouter || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
+	plain := o.Plain || o.Record || len(w.Planned) > 0 || cfg.Routing.Mode == config.KVRouter || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
 	switch {
 	case says != nil:
 		says.split = s.divide
@@ -150,10 +152,12 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)
 	}
+	s.tape = newRecorder(o)
 	fast := s.build(plain)
 	s.parked.init(cfg)
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
+	s.books.tape = s.tape
 	s.placing.init(cfg)
 	if cfg.Routing.Mode == config.KVRouter {
 		s.kv = newKVRouting(cfg, w, s.workers, o.Seats)
@@ -191,7 +195,7 @@ func (s *Sim) build(plain bool) (fast []*ranks.Group) {
 		switch {
 		case plain:
 			p := newPlain(cfg, w, s.numbers, i, s.host)
-			p.talk = s.talk
+			p.talk, p.tape = s.talk, s.tape
 			if p.copies {
 				s.copiers = append(s.copiers, p)
 			}

@@ -49,4 +49,5 @@ var directModules = map[string]string{
 	"github.com/zeebo/blake3":           "keyed names of tracked blocks",
 	"github.com/zeebo/xxh3":             "the block hash",
 	"go.yaml.in/yaml/v3":                "policy files",
+	"google.golang.org/protobuf":        "the wire format of timelines",
 }

@@ -28,6 +28,9 @@ type Options struct {
 	// Provider says how many ms what is asked takes, where the engine's timing
 	// is External. Calls never overlap, and none repeats a question.
 	Provider func(timing.Query) (ms float64, err error)
+	// Record is given what was recorded (replay.Options.Record) after every
+	// step; the recording is the callee's until it returns. An error ends the run.
+	Record func(*replay.Recording) error
 }
 
 // Run steps s until it is done or stuck, or ctx ends (then the error is the
@@ -43,10 +46,17 @@ func Run(ctx context.Context, s *replay.Sim, o Options) (replay.Status, error) {
 		return pipeline(ctx, s, o.Progress)
 	}
 	var pace Pace
+	var tape replay.Recording
 	for {
 		start := time.Now()
 		status := s.Step(pace.Events())
 		pace.Took(time.Since(start))
+		if o.Record != nil {
+			s.TakeRecording(&tape)
+			if err := o.Record(&tape); err != nil {
+				return status, err
+			}
+		}
 		switch status {
 		case replay.NeedTiming:
 			if err := o.answer(s); err != nil {

@@ -68,10 +68,14 @@ func (r *Requests) WriteJSONL(w io.Writer) error {
 	return err
 }
 
-// ordinals numbers the turns session by session. Nil stands for the order of
+func (r *Requests) ordinals() []int32 { return Ordinals(r.Workload) }
+
+// Ordinal is the number of a turn in the id of its request.
+func Ordinal(ordinals []int32, turn int32) int32 { return ordinal(ordinals, turn) }
+
+// Ordinals numbers the turns session by session, from 1 on. Nil stands for the order of
 // the trace: sessions are in trace order, so single turns already agree.
-func (r *Requests) ordinals() []int32 {
-	w := r.Workload
+func Ordinals(w *workload.Workload) []int32 {
 	if len(w.Sessions) == len(w.Turns) {
 		return nil
 	}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/picture"
+	"github.com/dryserve/dryserve/host/native/report"
+	"github.com/dryserve/dryserve/host/native/timeline"
+	"github.com/spf13/pflag"
+)
+
+// pictures are what is drawn of a run while it goes on: a page and a timeline,
+// each if it is asked for.
+type pictures struct {
+	o   *options
+	cfg config.Replay
+
+	html  io.Writer // nil: no page
+	page  *picture.Collector
+	trace io.Writer // nil: no timeline
+	zip   *gzip.Writer
+	line  *timeline.Writer
+}
+
+// pictures prepares what is asked for. Nil: nothing is.
+func (o *options) pictures(cfg config.Replay, run prepared, files *files) (*pictures, error) {
+	p := &pictures{o: o, cfg: cfg}
+	if files.html != nil {
+		p.html = files.html
+	}
+	if files.timeline != nil {
+		p.trace = files.timeline
+		if strings.HasSuffix(o.timeline, ".gz") {
+			p.zip = gzip.NewWriter(files.timeline)
+			p.trace = p.zip
+		}
+	}
+	if p.html == nil && p.trace == nil {
+		return nil, nil
+	}
+	return p, run.picture(p)
+}
+
+// picture records the run.
+func (n *native) picture(p *pictures) error {
+	if p.html != nil {
+		p.page = picture.NewCollector(n.cfg, n.load)
+	}
+	if p.trace != nil {
+		p.line = timeline.New(p.trace, n.cfg, n.load, requestName(n.load))
+	}
+	n.options.Record, n.record = true, p.add
+	return nil
+}
+
+// picture is refused before: see parse.
+func (s *sandboxed) picture(*pictures) error {
+	return errors.New("core.wasm does not tell of single passes; --engine native is accepted")
+}
+
+// requestName names requests by the numbers that their ids have.
+func requestName(w *workload.Workload) func(turn int32) string {
+	ordinals := report.Ordinals(w)
+	return func(turn int32) string {
+		if w.Graph != nil {
+			return string(w.Graph.Request(turn))
+		}
+		return fmt.Sprintf("request %d", report.Ordinal(ordinals, turn))
+	}
+}
+
+func (p *pictures) add(r *replay.Recording) error {
+	if p.page != nil {
+		p.page.Add(r)
+	}
+	if p.line != nil {
+		return p.line.Add(r)
+	}
+	return nil
+}
+
+// write finishes what was begun.
+func (p *pictures) write(out *finished) error {
+	if p == nil {
+		return nil
+	}
+	if p.line != nil {
+		if err := p.line.Close(); err != nil {
+			return err
+		}
+		if p.zip != nil {
+			if err := p.zip.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	if p.page == nil {
+		return nil
+	}
+	p.page.Finish()
+	run := picture.Run{
+		Name: p.o.workloadName(), Config: p.cfg, Routing: "round robin", Settings: p.o.settings(), Summary: &out.Summary, Collector: p.page,
+	}
+	return run.Document().WriteHTML(p.html)
+}
+
+// workloadName is what a page calls the workload: file names without folders.
+func (o *options) workloadName() string {
+	switch n := len(o.traces); {
+	case n == 0:
+		return "a synthetic workload"
+	case n > 1:
+		return fmt.Sprintf("%s and %d more", filepath.Base(o.traces[0]), n-1)
+	case o.traces[0] == "-":
+		return "standard input"
+	}
+	return filepath.Base(o.traces[0])
+}
+
+// settings are what stood on the command line, but for the outputs.
+func (o *options) settings() []picture.PairGroup {
+	g := picture.PairGroup{Title: "Command line"}
+	for _, t := range o.traces {
+		g.Pairs = append(g.Pairs, [2]string{"TRACE", t})
+	}
+	for _, topic := range flagGroups(&options{}) {
+		if topic.title == "Output" {
+			continue
+		}
+		topic.flags.VisitAll(func(f *pflag.Flag) {
+			if o.given(f.Name) {
+				g.Pairs = append(g.Pairs, [2]string{"--" + f.Name, o.flags.Lookup(f.Name).Value.String()})
+			}
+		})
+	}
+	return []picture.PairGroup{g}
+}

@@ -1,0 +1,129 @@
+package picture
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/dryserve/dryserve/core/config"
+)
+
+// pairs are names and values under a heading.
+type pairs PairGroup
+
+func (p *pairs) text(name, value string)     { p.Pairs = append(p.Pairs, [2]string{name, value}) }
+func (p *pairs) whole(name string, n int)    { p.text(name, limit(n)) }
+func (p *pairs) real(name string, x float64) { p.text(name, strconv.FormatFloat(x, 'g', -1, 64)) }
+func (p *pairs) toggle(name string, on bool) {
+	p.text(name, map[bool]string{true: "on", false: "off"}[on])
+}
+func (p *pairs) ms(name string, x float64) { p.text(name, strconv.FormatFloat(x, 'g', -1, 64)+" ms") }
+func (p *pairs) limited(name string, x int) {
+	p.text(name, map[bool]string{true: "none", false: limit(x)}[x == 0])
+}
+func (p *pairs) group() PairGroup { return PairGroup(*p) }
+func limit(n int) string {
+	if n == config.Unbounded {
+		return "no limit"
+	}
+	return whole(int64(n))
+}
+
+// Describe words a configuration: what a run depends on, in the field's terms.
+func Describe(r config.Replay, routing string) []PairGroup {
+	e := r.Engine
+	fleet := pairs{Title: "Fleet"}
+	fleet.whole("workers", r.NumWorkers)
+	fleet.text("routing", routing)
+	fleet.whole("data-parallel ranks of a worker", e.DPSize)
+	fleet.whole("tensor parallelism", e.TensorParallelSize)
+
+	engine := pairs{Title: "Engine"}
+	engine.text("scheduler", backendName(e.Backend))
+	engine.text("KV cache of a rank", fmt.Sprintf("%s blocks of %s tokens (%s tokens)", limit(e.NumGPUBlocks), limit(e.BlockSize), limit(e.NumGPUBlocks*e.BlockSize)))
+	engine.whole("running requests at most", e.MaxNumSeqs)
+	engine.whole("tokens of a pass at most", e.MaxNumBatchedTokens)
+	engine.limited("model length at most", e.MaxModelLen)
+	engine.toggle("prefix caching", e.EnablePrefixCaching)
+	if e.Backend == config.SGLang {
+		s := e.SGLang
+		engine.text("schedule policy", [...]string{config.FCFS: "fifo", config.LPM: "lpm"}[s.Policy])
+		engine.whole("prompt tokens of a pass at most", s.MaxPrefillTokens)
+		engine.whole("chunked prefill size", s.ChunkedPrefillSize)
+		engine.whole("clipped max new tokens", s.ClipMaxNewTokens)
+		engine.real("schedule conservativeness", s.Conservativeness)
+		engine.whole("passes without prompts after one with", s.PrefillDecodeInterval)
+	} else {
+		engine.toggle("chunked prefill", e.EnableChunkedPrefill)
+		engine.text("preempted first", map[config.Preemption]string{config.LIFO: "the newest", config.FIFO: "the oldest"}[e.Preemption])
+	}
+	if e.PrefillScheduleInterval > 1 {
+		engine.whole("passes between prompts", e.PrefillScheduleInterval)
+	}
+	groups := []PairGroup{fleet.group(), engine.group(), durations(e)}
+	return append(groups, extras(r)...)
+}
+
+// durations words where pass durations come from.
+func durations(e config.Engine) PairGroup {
+	p := pairs{Title: "Pass durations"}
+	p.text("from", map[config.TimingKind]string{
+		config.Polynomial: "the default polynomials, not calibrated", config.Fixed: "two constants", config.Profile: "a profile",
+		config.Grid: "a grid of predictions", config.External: "the host",
+	}[e.Timing.Kind])
+	if e.Timing.Kind == config.Fixed {
+		p.ms("prefill", e.Timing.PrefillMs)
+		p.ms("decode", e.Timing.DecodeMs)
+	}
+	if e.SpeedupRatio != 0 && e.SpeedupRatio != 1 {
+		p.real("divided by", e.SpeedupRatio)
+	}
+	if e.DecodeSpeedupRatio != 0 && e.DecodeSpeedupRatio != 1 {
+		p.real("those of decode divided by", e.DecodeSpeedupRatio)
+	}
+	return p.group()
+}
+
+// extras words what a run may have besides.
+func extras(r config.Replay) (groups []PairGroup) {
+	e := r.Engine
+	if m := e.MTP; m.Drafts > 0 {
+		p := pairs{Title: "Speculative decoding"}
+		p.whole("drafts of a step", m.Drafts)
+		for i, x := range m.Rates() {
+			p.text(fmt.Sprintf("draft %d accepted", i+1), percent(x))
+		}
+		groups = append(groups, p.group())
+	}
+	if h := e.HostOffload; h.Blocks > 0 {
+		p := pairs{Title: "Host memory"}
+		p.text("pool", limit(h.Blocks)+" blocks, of "+map[config.HostScope]string{config.RankLocal: "each rank", config.ClusterShared: "the cluster"}[h.Scope])
+		p.text("GPU to host, host to GPU", fmt.Sprintf("%g, %g GB/s", h.D2HGBs, h.H2DGBs))
+		if h.Scope == config.ClusterShared {
+			p.text("of the whole pool", fmt.Sprintf("%g, %g GB/s", h.SharedD2HGBs, h.SharedH2DGBs))
+		}
+		p.ms("to the first byte", h.FirstByteLatencyMs)
+		p.text("KV cache of a token", whole(int64(e.KVCacheBytesPerToken))+" bytes")
+		groups = append(groups, p.group())
+	}
+	load := pairs{Title: "Load"}
+	switch {
+	case r.Concurrency > 0:
+		load.text("arrivals", fmt.Sprintf("%s sessions at a time", limit(r.Concurrency)))
+	case r.Lanes > 0:
+		load.text("arrivals", fmt.Sprintf("%s plays at a time", limit(r.Lanes)))
+	default:
+		load.text("arrivals", "at the times of the workload")
+	}
+	if r.ArrivalSpeedup != 1 {
+		load.real("times divided by", r.ArrivalSpeedup)
+	}
+	if r.MaxSimTimeMs >= 0 {
+		load.text("ended at", clock(r.MaxSimTimeMs))
+	}
+	for _, g := range []Mark{{"goal for TTFT", r.SLA.TTFTMs}, {"goal for mean ITL", r.SLA.ITLMs}, {"goal for request latency", r.SLA.E2EMs}} {
+		if g.Value >= 0 {
+			load.ms(g.Name, g.Value)
+		}
+	}
+	return append(groups, load.group())
+}
