@@ -25,7 +25,7 @@ import (
 type prepared interface {
 	// simulate runs to the end. The wall time it reports is that from the
 	// loaded trace to the last event, as the reference measures it.
-	simulate(ctx context.Context, progress func(done, total int64)) (*finished, error)
+	simulate(ctx context.Context, host drive.Options) (*finished, error)
 	close()
 }
 
@@ -40,19 +40,25 @@ type finished struct {
 	lane       func(play int32) int32
 	cfg        config.Replay
 	jsonPath   string // of the report, "": none
+	engine     string // that it ran on: native or wasm
 }
 
 // prepare makes the workload, or reads the trace, for the engine that is asked
 // for.
 func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surroundings) (prepared, error) {
-	if o.engineKind == "wasm" {
+	if o.engineKind != "native" {
 		return prepareSandboxed(ctx, o, around, cfg)
 	}
 	load, err := o.load(ctx, cfg, around)
 	if err != nil {
 		return nil, err
 	}
-	return &native{cfg: cfg, load: load, options: replay.Options{Plain: o.engineImpl == "plain"}}, nil
+	return o.native(cfg, load), nil
+}
+
+// native is a run on native code.
+func (o *options) native(cfg config.Replay, load *workload.Workload) *native {
+	return &native{cfg: cfg, load: load, options: replay.Options{Plain: o.engineImpl == "plain"}}
 }
 
 // load makes or reads the workload.
@@ -69,7 +75,7 @@ func (o *options) load(ctx context.Context, cfg config.Replay, around *surroundi
 }
 
 // readTrace reads the trace, or hands it to another reader; then there is no
-// workload.
+// workload, unless the engine is of our choice and that reader cannot take it.
 func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surroundings, into tracefile.Into) (*workload.Workload, error) {
 	want := 0
 	if o.given("trace-block-size") {
@@ -90,6 +96,7 @@ func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surr
 		NestedBasis:       basis,
 
 		Into:     into,
+		IntoSome: o.engineKind == "auto",
 		Stdin:    around.stdin,
 		Progress: around.stage("Reading"),
 	})
@@ -110,10 +117,10 @@ type native struct {
 
 func (n *native) close() {}
 
-func (n *native) simulate(ctx context.Context, progress func(done, total int64)) (*finished, error) {
+func (n *native) simulate(ctx context.Context, host drive.Options) (*finished, error) {
 	start := time.Now()
 	sim := replay.New(n.cfg, n.load, n.options)
-	status, err := drive.Run(ctx, sim, drive.Options{Progress: progress})
+	status, err := drive.Run(ctx, sim, host)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +130,7 @@ func (n *native) simulate(ctx context.Context, progress func(done, total int64))
 		return &finished{
 			Report:  report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: n.load.Graph},
 			records: sim.Records(), admissions: sim.Admissions(), unservable: sim.Unservable(), load: n.load,
-			named: n.load.NamesSessions(n.cfg.Concurrency > 0), lane: sim.Lane,
+			named: n.load.NamesSessions(n.cfg.Concurrency > 0), lane: sim.Lane, engine: "native",
 		}, nil
 	case replay.Stuck:
 		return nil, stuckError(sim.Fault())
@@ -164,7 +171,11 @@ func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg
 	run := frame.Run{Replay: cfg, Plain: o.engineImpl == "plain", Delta: o.traceFormat == tracefile.MooncakeDelta}
 	if s.sim, err = s.runner.Open(ctx, run); err == nil {
 		if len(o.traces) > 0 {
-			_, err = o.readTrace(ctx, cfg, around, s.sim)
+			var load *workload.Workload
+			if load, err = o.readTrace(ctx, cfg, around, s.sim); load != nil {
+				s.close()
+				return o.native(cfg, load), nil
+			}
 		} else {
 			var f workload.Fault
 			if f, err = s.sim.Synthesize(spec); err == nil {
@@ -211,13 +222,13 @@ func (s *sandboxed) close() {
 	s.release(s.runner)
 }
 
-func (s *sandboxed) simulate(ctx context.Context, progress func(done, total int64)) (*finished, error) {
+func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished, error) {
 	start := time.Now()
-	p, err := s.sim.Run(ctx, drive.Options{Progress: progress})
+	p, err := s.sim.Run(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	out := &finished{Report: report.Report{WallMs: sinceMs(start)}}
+	out := &finished{Report: report.Report{WallMs: sinceMs(start)}, engine: "wasm"}
 	switch p.Status {
 	case frame.Done:
 	case frame.Failed:
