@@ -22,8 +22,36 @@ func (o *options) configure() (config.Replay, engineargs.Args, error) {
 	if err := o.speculate(&args); err != nil {
 		return config.Replay{}, args, err
 	}
+	if o.asks {
+		t := &args.Engine.Timing
+		if t.Kind != config.Polynomial {
+			return config.Replay{}, args, errors.New("the engine says how long passes take, and so does whoever started the run (ask_timing); one of them is accepted")
+		}
+		*t = config.Timing{Kind: config.External}
+	}
 	r, err := o.run(args)
 	return r, args, err
+}
+
+// limit bounds the simulated time.
+func (o *options) limit(r *config.Replay) error {
+	const accepted = "a finite number of at least 0"
+	seconds, ms := o.given("max-sim-time-seconds"), o.given("max-sim-time-ms")
+	switch {
+	case seconds && ms:
+		return errors.New("--max-sim-time-seconds and --max-sim-time-ms are given; one is accepted")
+	case seconds:
+		r.MaxSimTimeMs = o.maxSimTimeS * 1000
+		if !(r.MaxSimTimeMs >= 0) || math.IsInf(r.MaxSimTimeMs, 0) {
+			return realError("max-sim-time-seconds", o.maxSimTimeS, accepted)
+		}
+	case ms:
+		r.MaxSimTimeMs = o.maxSimTimeMs
+		if !(r.MaxSimTimeMs >= 0) || math.IsInf(r.MaxSimTimeMs, 0) {
+			return realError("max-sim-time-ms", o.maxSimTimeMs, accepted)
+		}
+	}
+	return nil
 }
 
 // run is the run around an engine.
@@ -60,11 +88,8 @@ func (o *options) run(args engineargs.Args) (config.Replay, error) {
 	if o.given("execution-model") && strings.TrimSpace(o.executionModel) == "" {
 		return r, errors.New("--execution-model is blank; a name is accepted")
 	}
-	if o.given("max-sim-time-seconds") {
-		r.MaxSimTimeMs = o.maxSimTimeS * 1000
-		if !(r.MaxSimTimeMs >= 0) || math.IsInf(r.MaxSimTimeMs, 0) {
-			return r, realError("max-sim-time-seconds", o.maxSimTimeS, "a finite number of at least 0")
-		}
+	if err := o.limit(&r); err != nil {
+		return r, err
 	}
 	for _, bound := range []struct {
 		flag string

@@ -25,7 +25,7 @@ import (
 type prepared interface {
 	// simulate runs to the end. The wall time it reports is that from the
 	// loaded trace to the last event, as the reference measures it.
-	simulate(ctx context.Context, progress func(done, total int64)) (*finished, error)
+	simulate(ctx context.Context, host drive.Options) (*finished, error)
 	// picture makes simulate tell what happens in the run.
 	picture(p *pictures) error
 	close()
@@ -43,12 +43,13 @@ type finished struct {
 	route      func(turn int32) (replay.Route, bool) // nil: no KV router
 	cfg        config.Replay
 	jsonPath   string // of the report, "": none
+	engine     string // that it ran on: native or wasm
 }
 
 // prepare makes the workload, or reads the trace, for the engine that is asked
 // for.
 func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surroundings) (prepared, error) {
-	if o.engineKind == "wasm" {
+	if o.engineKind != "native" {
 		return prepareSandboxed(ctx, o, around, cfg)
 	}
 	load, err := o.load(ctx, cfg, around)
@@ -58,7 +59,12 @@ func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surrou
 	if err != nil {
 		return nil, err
 	}
-	return &native{cfg: cfg, load: load, options: replay.Options{Plain: o.engineImpl == "plain"}}, nil
+	return o.native(cfg, load), nil
+}
+
+// native is a run on native code.
+func (o *options) native(cfg config.Replay, load *workload.Workload) *native {
+	return &native{cfg: cfg, load: load, options: replay.Options{Plain: o.engineImpl == "plain"}}
 }
 
 // load makes or reads the workload.
@@ -75,7 +81,7 @@ func (o *options) load(ctx context.Context, cfg config.Replay, around *surroundi
 }
 
 // readTrace reads the trace, or hands it to another reader; then there is no
-// workload.
+// workload, unless the engine is of our choice and that reader cannot take it.
 func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surroundings, into tracefile.Into) (*workload.Workload, error) {
 	t, err := tracefile.Load(ctx, o.traces, o.traceOptions(cfg, around, into))
 	o.detected, o.failed, o.rows = t.Format, t.Info.Failed, t.Info.Rows
@@ -112,6 +118,7 @@ func (o *options) traceOptions(cfg config.Replay, around *surroundings, into tra
 		NestedBasis:       basis,
 
 		Into:     into,
+		IntoSome: o.engineKind == "auto",
 		Stdin:    around.stdin,
 		Progress: around.stage("Reading"),
 	}
@@ -127,10 +134,11 @@ type native struct {
 
 func (n *native) close() {}
 
-func (n *native) simulate(ctx context.Context, progress func(done, total int64)) (*finished, error) {
+func (n *native) simulate(ctx context.Context, host drive.Options) (*finished, error) {
 	start := time.Now()
 	sim := replay.New(n.cfg, n.load, n.options)
-	status, err := drive.Run(ctx, sim, drive.Options{Progress: progress, Record: n.record})
+	host.Record = n.record
+	status, err := drive.Run(ctx, sim, host)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +148,7 @@ func (n *native) simulate(ctx context.Context, progress func(done, total int64))
 		out := &finished{
 			Report:  report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: n.load.Graph},
 			records: sim.Records(), admissions: sim.Admissions(), unservable: sim.Unservable(), load: n.load,
-			named: n.load.NamesSessions(n.cfg.Concurrency > 0), lane: sim.Lane,
+			named: n.load.NamesSessions(n.cfg.Concurrency > 0), lane: sim.Lane, engine: "native",
 		}
 		if n.cfg.Routing.Mode == config.KVRouter {
 			out.route = sim.Route
@@ -189,7 +197,11 @@ func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg
 	run := frame.Run{Replay: cfg, Plain: o.engineImpl == "plain", Delta: o.traceFormat == tracefile.MooncakeDelta}
 	if s.sim, err = s.runner.Open(ctx, run); err == nil {
 		if len(o.traces) > 0 {
-			_, err = o.readTrace(ctx, cfg, around, s.sim)
+			var load *workload.Workload
+			if load, err = o.readTrace(ctx, cfg, around, s.sim); load != nil {
+				s.close()
+				return o.native(cfg, load), nil
+			}
 		} else {
 			var f workload.Fault
 			if f, err = s.sim.Synthesize(spec); err == nil {
@@ -236,13 +248,13 @@ func (s *sandboxed) close() {
 	s.release(s.runner)
 }
 
-func (s *sandboxed) simulate(ctx context.Context, progress func(done, total int64)) (*finished, error) {
+func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished, error) {
 	start := time.Now()
-	p, err := s.sim.Run(ctx, drive.Options{Progress: progress})
+	p, err := s.sim.Run(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	out := &finished{Report: report.Report{WallMs: sinceMs(start)}}
+	out := &finished{Report: report.Report{WallMs: sinceMs(start)}, engine: "wasm"}
 	switch p.Status {
 	case frame.Done:
 	case frame.Failed:

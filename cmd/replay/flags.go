@@ -32,6 +32,7 @@ type options struct {
 
 	arrivalSpeedup float64
 	maxSimTimeS    float64
+	maxSimTimeMs   float64
 
 	engineArgs string
 	numWorkers int
@@ -73,6 +74,7 @@ type options struct {
 	warnings []string // that reading the flags gave
 
 	capture bool // keep what is known of every request, also without a file for it
+	asks    bool // somebody else says how long passes take
 
 	config      string
 	printConfig bool
@@ -113,6 +115,7 @@ func flagGroups(o *options) []group {
 		workload.Lookup(name).DefValue = "0"
 	}
 	real(workload, &o.maxSimTimeS, "max-sim-time-seconds", -1, "stop the simulated clock after `s` seconds (default: run to the end)")
+	real(workload, &o.maxSimTimeMs, "max-sim-time-ms", -1, "the same in `ms`")
 
 	fleet := newFlagSet()
 	fleet.StringVar(&o.engineArgs, "extra-engine-args", "", "the simulated engine as `json` text or the path of a JSON file: {\"engine\": {...}, ...}, or the older flat form")
@@ -148,7 +151,7 @@ func flagGroups(o *options) []group {
 
 	run := newFlagSet()
 	toggle(run, &o.parity, "parity", "end as the reference does when a request can never be served, instead of failing that request alone")
-	choice(run, &o.engineKind, "engine", "native", []string{"native", "wasm"}, "where the simulation runs: native code, or sandboxed in WebAssembly, which is slower; both give the same results")
+	choice(run, &o.engineKind, "engine", "native", []string{"native", "wasm", "auto"}, "where the simulation runs: native code, or sandboxed in WebAssembly (wasm), which is slower; auto: sandboxed where core.wasm reads the trace's format; all give the same results")
 	run.StringVar(&o.wasmCache, "wasm-cache", "", "keep compiled WebAssembly in the directory `path` (default: in the user's cache directory)")
 	choice(run, &o.engineImpl, "engine-impl", "fast", []string{"fast", "plain"}, "fast, or the readable plain engine; both give the same results")
 	run.StringVar(&o.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to `path`")

@@ -38,7 +38,6 @@ var laterFlags = []laterFlag{
 // on the command line.
 var renamed = map[string]string{
 	"report-jsonl-path": "--report-jsonl",
-	"max-sim-time-ms":   "--max-sim-time-seconds",
 	"trace-files":       "TRACE without a flag",
 }
 
@@ -101,7 +100,7 @@ func laterAsked(f *pflag.FlagSet) string {
 			}
 		}
 	}
-	for _, name := range []string{"report-jsonl-path", "max-sim-time-ms", "trace-files"} {
+	for _, name := range []string{"report-jsonl-path", "trace-files"} {
 		if f.Lookup(name).Value.(*laterValue).set {
 			return "--" + name + " is a parameter of the reference's functions; " + renamed[name] + " is accepted"
 		}

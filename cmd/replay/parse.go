@@ -55,15 +55,29 @@ func (o *options) check(all *pflag.FlagSet) error {
 			return usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
 		}
 	}
-	if o.engineKind == "wasm" && (o.route.mode == "kv_router" || o.route.mode == "direct") {
-		return usagef("--engine wasm is not built yet with --router-mode %s; --engine native, or another mode, is accepted", o.route.mode)
-	}
-	for _, flag := range []string{"report-html", "timeline"} {
-		if o.given(flag) && o.engineKind != "native" {
-			return usagef("--%s is given with --engine %s, which does not tell of single passes; --engine native is accepted", flag, o.engineKind)
+	if why := o.nativeOnly(); why != "" {
+		switch o.engineKind {
+		case "wasm":
+			return usagef("--engine wasm is not built yet with %s", why)
+		case "auto":
+			o.engineKind = "native"
 		}
 	}
 	return o.checkSource()
+}
+
+// nativeOnly names what is asked for that core.wasm does not do, and what is
+// accepted instead; "" if there is nothing.
+func (o *options) nativeOnly() string {
+	if o.route.mode == "kv_router" || o.route.mode == "direct" {
+		return "--router-mode " + o.route.mode + "; --engine native, or another mode, is accepted"
+	}
+	for _, flag := range []string{"report-html", "timeline"} {
+		if o.given(flag) {
+			return "--" + flag + ", which tells of single passes; --engine native is accepted"
+		}
+	}
+	return ""
 }
 
 func quoteAll(words []string) string {

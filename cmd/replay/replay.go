@@ -11,7 +11,9 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/drive"
 	"github.com/dryserve/dryserve/host/native/report"
 	"github.com/dryserve/dryserve/host/wasm/runner"
 )
@@ -20,10 +22,11 @@ import (
 type surroundings struct {
 	outputs  *report.Files
 	warnings func(text string)
-	stdin    io.Reader                              // nil: that of the program
-	progress func(stage string, done, total int64)  // nil: nobody looks
-	runner   func(*options) (*runner.Runner, error) // compiles core.wasm
-	release  func(*runner.Runner)                   // and frees it
+	stdin    io.Reader                                  // nil: that of the program
+	progress func(stage string, done, total int64)      // nil: nobody looks
+	runner   func(*options) (*runner.Runner, error)     // compiles core.wasm
+	release  func(*runner.Runner)                       // and frees it
+	timing   func(timing.Query) (ms float64, err error) // answers what the engine asks; nil: it knows
 }
 
 // replayTo replays and prints.
@@ -63,7 +66,7 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 	if err != nil {
 		return nil, err
 	}
-	out, err := run.simulate(ctx, around.stage("Simulating"))
+	out, err := run.simulate(ctx, drive.Options{Progress: around.stage("Simulating"), Provider: around.timing})
 	if err != nil {
 		return nil, err
 	}

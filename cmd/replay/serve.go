@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -37,6 +38,14 @@ type serving struct {
 	cancel  context.CancelFunc
 	outputs *report.Files
 	said    time.Time // when progress was told last
+	asked   bool      // a question has not been answered; guarded by mu
+	answers chan timed
+}
+
+// timed is an answer to a question.
+type timed struct {
+	ms  float64
+	err error
 }
 
 // maxRequest bounds a request: a trace may be in it.
@@ -148,18 +157,22 @@ type request struct {
 	args     string
 	trace    []byte
 	requests bool
+	asks     bool
+	ms       float64 // NaN: not given
+	fault    string
 }
 
 func (q *request) fields() []frame.Field {
 	return []frame.Field{
 		{Name: "id", Var: &q.id}, {Name: "op", Var: &q.op, Need: true}, {Name: "args", Var: &q.args},
 		{Name: "trace", Var: &q.trace}, {Name: "requests", Var: &q.requests},
+		{Name: "ask_timing", Var: &q.asks}, {Name: "answer_ms", Var: &q.ms}, {Name: "answer_error", Var: &q.fault},
 	}
 }
 
 // dispatch does what one request asks for. An error ends the server.
 func (s *server) dispatch(b []byte) error {
-	q := &request{}
+	q := &request{ms: math.NaN()}
 	if f := frame.Decode(b, q.fields()); f.Code != frame.OK {
 		return s.answer(q.id, "error", text("kind", "frame"), text("text", frameSentence(f)))
 	}
@@ -177,8 +190,13 @@ func (s *server) dispatch(b []byte) error {
 		}
 		r.cancel()
 		return nil
+	case "answer":
+		if sentence := s.settle(q); sentence != "" {
+			return s.answer(q.id, "error", text("kind", "frame"), text("text", sentence))
+		}
+		return nil
 	}
-	return s.answer(q.id, "error", text("kind", "frame"), text("text", fmt.Sprintf("the op is %s; hello, run or cancel is accepted", cliutil.Quote(q.op))))
+	return s.answer(q.id, "error", text("kind", "frame"), text("text", fmt.Sprintf("the op is %s; hello, run, answer or cancel is accepted", cliutil.Quote(q.op))))
 }
 
 // frameSentence words a frame that cannot be read.
@@ -188,7 +206,7 @@ func frameSentence(f frame.Fault) string {
 	case frame.WrongVersion:
 		return fmt.Sprintf("the frame is of version %d; %d is accepted", f.Found, frame.ABI)
 	case frame.UnknownKey:
-		return "the key " + name + " is not known; v, id, op, args, trace and requests are accepted"
+		return "the key " + name + " is not known; v, id, op, args, trace, requests, ask_timing, answer_ms and answer_error are accepted"
 	case frame.WrongType:
 		return "the value of " + name + " is of another type"
 	case frame.NotInRange:

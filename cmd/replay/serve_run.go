@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/host/native/report"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 	"github.com/dryserve/dryserve/host/wasm/runner"
@@ -16,7 +17,7 @@ import (
 // start begins a run, unless its id is taken.
 func (s *server) start(q *request) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &serving{id: q.id, cancel: cancel, outputs: &report.Files{}, said: time.Now()}
+	r := &serving{id: q.id, cancel: cancel, outputs: &report.Files{}, said: time.Now(), answers: make(chan timed, 1)}
 	s.mu.Lock()
 	_, taken := s.runs[q.id]
 	if !taken {
@@ -85,15 +86,19 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 	if o.help || o.version || o.printConfig {
 		return nil, usagef("--help, --version and --print-config print; arguments of a replay are accepted")
 	}
-	o.capture = q.requests
-	out, err := replayAll(ctx, o, &surroundings{
+	o.capture, o.asks = q.requests, q.asks
+	around := &surroundings{
 		outputs:  r.outputs,
 		warnings: func(t string) { _ = s.answer(r.id, "warning", text("text", strings.TrimPrefix(t, "warning: "))) },
 		stdin:    bytes.NewReader(q.trace),
 		progress: s.progress(r),
 		runner:   s.runner,
 		release:  func(*runner.Runner) {},
-	})
+	}
+	if q.asks {
+		around.timing = func(t timing.Query) (float64, error) { return s.ask(ctx, r, t) }
+	}
+	out, err := replayAll(ctx, o, around)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 		return nil, err
 	}
 	return func() []frame.Field {
-		return []frame.Field{text("report", reportJSON.String()), text("table", table.String()), text("path", out.jsonPath)}
+		return []frame.Field{text("report", reportJSON.String()), text("table", table.String()), text("path", out.jsonPath), text("engine", out.engine)}
 	}, nil
 }
 

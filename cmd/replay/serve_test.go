@@ -73,6 +73,13 @@ func (c *client) run(id int64, more []frame.Field, args ...string) {
 // next is the next answer but for progress.
 func (c *client) next() map[string]any {
 	c.t.Helper()
+	_, m := c.nextRaw()
+	return m
+}
+
+// nextRaw is next, also as it came.
+func (c *client) nextRaw() ([]byte, map[string]any) {
+	c.t.Helper()
 	for {
 		b, err := readFrame(c.out)
 		if err != nil {
@@ -83,7 +90,7 @@ func (c *client) next() map[string]any {
 			c.t.Fatal(err)
 		}
 		if m["event"] != "progress" {
-			return m
+			return b, m
 		}
 	}
 }
@@ -227,9 +234,9 @@ func TestServeBadFrames(t *testing.T) {
 	c.send(number("id", 3))
 	expect(3, "frame", `the key "op" is missing`)
 	c.send(number("id", 3), text("op", "dance"))
-	expect(3, "frame", `the op is "dance"; hello, run or cancel is accepted`)
+	expect(3, "frame", `the op is "dance"; hello, run, answer or cancel is accepted`)
 	c.send(number("id", 3), text("op", "run"), text("arg", "x"))
-	expect(3, "frame", `the key "arg" is not known; v, id, op, args, trace and requests are accepted`)
+	expect(3, "frame", `the key "arg" is not known; v, id, op, args, trace, requests, ask_timing, answer_ms and answer_error are accepted`)
 	c.send(number("id", 3), number("op", 4))
 	expect(3, "frame", `the value of "op" is of another type`)
 	c.send(number("id", -1), text("op", "hello"))

@@ -114,7 +114,7 @@ func (o *options) checkController() error {
 	default:
 		return usagef("%s are given; %s", strings.Join(given, " and "), accepted)
 	}
-	for _, flag := range []string{"report-jsonl", "max-sim-time-seconds"} {
+	for _, flag := range []string{"report-jsonl", "max-sim-time-seconds", "max-sim-time-ms"} {
 		if o.given(flag) {
 			return usagef("--%s is given with a synthetic workload; it is accepted with a trace", flag)
 		}

@@ -11,7 +11,7 @@ func (l *loader) rules() error {
 	switch {
 	case l.files > 1 && !l.format.Shards():
 		return l.unfit(true, "which is one file, but "+strconv.Itoa(l.files)+" are given; want one")
-	case l.opts.Into != nil && l.format != Mooncake && l.format != MooncakeDelta:
+	case l.opts.Into != nil && !l.elsewhere():
 		return l.unfit(true, "which core.wasm does not read yet; want mooncake or mooncake-delta, or --engine native")
 	case l.opts.NestedBasis != weka.Auto && l.format != Weka:
 		return l.unfit(true, "which has no times of its own in subagents (--weka-nested-timestamp-basis); want a trace in the format weka")
@@ -40,6 +40,9 @@ func (l *loader) graphRules(graph bool) error {
 	}
 	return nil
 }
+
+// elsewhere reports whether another reader can take the format.
+func (l *loader) elsewhere() bool { return l.format == Mooncake || l.format == MooncakeDelta }
 
 func (l *loader) unfit(usage bool, why string) error {
 	return &Error{File: l.names[0], Text: "is a trace in the format " + l.format.String() + ", " + why, Usage: usage}

@@ -56,6 +56,7 @@ type Options struct {
 
 	Survey   Survey                  // looks at the rows, as they are written; nil: nobody does
 	Into     Into                    // takes the rows, so that there is no workload; nil: Load does
+	IntoSome bool                    // Into takes only formats that it can; Load does the others
 	MaxLine  int                     // longest line in bytes; 0: trace.MaxLine
 	Stdin    io.Reader               // what Stdin means; nil: os.Stdin
 	Progress func(read, total int64) // after each chunk: bytes of the file; total -1: unknown
@@ -187,6 +188,9 @@ func (l *loader) choose(text []byte) error {
 	if l.root != "" && l.format != Weka {
 		return &Error{File: l.root, Text: "is a directory, and " + l.relative(l.src.name) + " in it looks like " + l.format.String() +
 			"; want a trace file, or a directory of files in the format weka"}
+	}
+	if l.opts.IntoSome && !l.elsewhere() {
+		l.opts.Into = nil
 	}
 	if err := l.rules(); err != nil {
 		return err

@@ -130,9 +130,14 @@ func (p *Progressed) FaultFields() []Field {
 
 // QueryFields lists those of a run that needs a duration besides.
 func (p *Progressed) QueryFields() []Field {
+	return append(p.Fields(), p.AskFields()...)
+}
+
+// AskFields lists those of the question alone.
+func (p *Progressed) AskFields() []Field {
 	q := &p.Query
-	return append(p.Fields(), Field{Name: "ask_kind", Var: (*uint8)(&q.Kind)}, Field{Name: "ask_batch", Var: &q.Batch},
-		Field{Name: "ask_isl", Var: &q.ISL}, Field{Name: "ask_prefix", Var: &q.Prefix}, Field{Name: "ask_osl", Var: &q.OSL})
+	return []Field{{Name: "ask_kind", Var: (*uint8)(&q.Kind)}, {Name: "ask_batch", Var: &q.Batch},
+		{Name: "ask_isl", Var: &q.ISL}, {Name: "ask_prefix", Var: &q.Prefix}, {Name: "ask_osl", Var: &q.OSL}}
 }
 
 // Part asks for some rows of a table: Most of them from row From on. A table

@@ -1,0 +1,265 @@
+"""The two functions of dynamo.replay 1.6.1 (replay notes §2), and their asynchronous forms."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dryserve import _arguments, _run
+from dryserve._progress import Progress, listener
+from dryserve._report import ReplayReport
+from dryserve._run import PerformanceModel
+
+# Where a run is simulated: sandboxed in WebAssembly, as native code, or (auto)
+# sandboxed where core.wasm reads the trace's format. The results are the same.
+Engine = Literal["auto", "wasm", "native"]
+_ENGINES = ("auto", "wasm", "native")
+
+
+@dataclass(frozen=True)
+class TelemetryOptions:
+    """Samples of a run at an interval of simulated time, in ms.
+
+    They are kept in the report if there is no other place for them, unless
+    ``capture_in_memory`` says otherwise.
+    """
+
+    sample_interval_ms: float = 1000.0
+    capture_in_memory: bool | None = None
+    callback: Callable[[dict[str, Any]], None] | None = None
+    jsonl_path: str | os.PathLike[str] | None = None
+
+
+def run_trace_replay(
+    trace_files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    extra_engine_args: Any = None,
+    prefill_engine_args: Any = None,
+    decode_engine_args: Any = None,
+    router_config: Any = None,
+    ais_perf_config: Any = None,
+    num_workers: int = 1,
+    num_prefill_workers: int = 1,
+    num_decode_workers: int = 1,
+    replay_concurrency: int | None = None,
+    agentic_lanes: int | None = None,
+    replay_mode: str = "offline",
+    router_mode: str = "round_robin",
+    arrival_speedup_ratio: float = 1.0,
+    trace_block_size: int | None = None,
+    trace_format: str = "mooncake",
+    trace_shared_prefix_ratio: float = 0.0,
+    trace_num_prefix_groups: int = 0,
+    report_jsonl_path: str | os.PathLike[str] | None = None,
+    max_sim_time_ms: float | None = None,
+    model_name: str | None = None,
+    sla_ttft_ms: float | None = None,
+    sla_itl_ms: float | None = None,
+    sla_e2e_ms: float | None = None,
+    planner_config: Any = None,
+    performance_model_metadata: dict[str, Any] | None = None,
+    benchmark_granularity: int = 8,
+    capture_per_request: bool = False,
+    capture_planner_details: bool = True,
+    execution_model: str | None = None,
+    weka_nested_timestamp_basis: str | None = None,
+    telemetry_options: TelemetryOptions | None = None,
+    kv_event_lag_ms: float | None = None,
+    performance_model: PerformanceModel | None = None,
+    scaling_policy: Any = None,
+    engine: Engine = "auto",
+    parity: bool = False,
+    progress: bool | Callable[[Progress], object] | None = None,
+    _cancellation: _run.Cancellation | None = None,
+) -> ReplayReport:
+    """Replays a trace on simulated engines.
+
+    The parameters up to ``kv_event_lag_ms`` are those of dynamo.replay, with its
+    defaults; ``trace_format`` also takes "auto". Besides:
+
+    - ``performance_model``: an object that says how long passes take
+      (:class:`dryserve.PerformanceModel`). Its exceptions come out of this call.
+    - ``scaling_policy``: an object with ``initial_tick_ms`` and ``on_tick``.
+    - ``engine``: "wasm" (sandboxed), "native" (faster), or "auto", which is "wasm"
+      where the trace's format is read there. The numbers are the same.
+    - ``parity``: end as the reference does when a request can never be served,
+      instead of failing that request alone.
+    - ``progress``: True for a bar, or a function of a :class:`dryserve.Progress`.
+
+    Raises ReplayError if the run cannot be done, its subclass UsageError (a
+    ValueError) for arguments that do not go together or ask for what is not
+    built, HelperError if the helper process fails; TypeError and ValueError for
+    arguments of a wrong kind. Warns with ReplayWarning.
+    """
+    given = dict(locals())
+    if isinstance(agentic_lanes, bool) or not isinstance(agentic_lanes, (int, type(None))):
+        raise TypeError("agentic_lanes must be an integer or None")
+    _check_basis(weka_nested_timestamp_basis, trace_format)
+    given["execution_model"] = _target_model(execution_model, trace_format)
+    files = _arguments.traces(given.pop("trace_files"))
+    if planner_config is not None and trace_format != "dynamo" and len(files) != 1:
+        raise ValueError(f"planner_config with trace_format {trace_format!r} and {len(files)} trace files; exactly one file is accepted")
+    return _replay(given, files)
+
+
+def run_synthetic_trace_replay(
+    input_tokens: int,
+    output_tokens: int,
+    request_count: int,
+    *,
+    extra_engine_args: Any = None,
+    prefill_engine_args: Any = None,
+    decode_engine_args: Any = None,
+    router_config: Any = None,
+    ais_perf_config: Any = None,
+    num_workers: int = 1,
+    num_prefill_workers: int = 1,
+    num_decode_workers: int = 1,
+    replay_concurrency: int | None = None,
+    replay_mode: str = "offline",
+    router_mode: str = "round_robin",
+    arrival_speedup_ratio: float = 1.0,
+    request_rate: float | None = None,
+    arrival_interval_ms: float | None = None,
+    arrival_seed: int = 42,
+    turns_per_session: int = 1,
+    shared_prefix_ratio: float = 0.0,
+    num_prefix_groups: int = 0,
+    inter_turn_delay_ms: float = 0.0,
+    model_name: str | None = None,
+    sla_ttft_ms: float | None = None,
+    sla_itl_ms: float | None = None,
+    sla_e2e_ms: float | None = None,
+    planner_config: Any = None,
+    performance_model_metadata: dict[str, Any] | None = None,
+    benchmark_granularity: int = 8,
+    capture_per_request: bool = False,
+    capture_planner_details: bool = True,
+    telemetry_options: TelemetryOptions | None = None,
+    kv_event_lag_ms: float | None = None,
+    performance_model: PerformanceModel | None = None,
+    scaling_policy: Any = None,
+    engine: Engine = "auto",
+    parity: bool = False,
+    progress: bool | Callable[[Progress], object] | None = None,
+    _cancellation: _run.Cancellation | None = None,
+) -> ReplayReport:
+    """Replays requests that are made up on simulated engines (replay notes §4).
+
+    The parameters up to ``kv_event_lag_ms`` are those of dynamo.replay, with its
+    defaults; for the others and the exceptions see :func:`run_trace_replay`.
+    """
+    return _replay(dict(locals()), [])
+
+
+def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
+    """Runs what the parameters of either function say."""
+    telemetry = given.pop("telemetry_options")
+    model, progress, cancellation = given.pop("performance_model"), given.pop("progress"), given.pop("_cancellation")
+    capture, details = given.pop("capture_per_request"), given.pop("capture_planner_details")
+    if capture and given["replay_mode"] == "online":
+        raise ValueError("capture_per_request is given with replay_mode 'online'; replay_mode 'offline' is accepted")
+    if given["planner_config"] is not None and given["replay_mode"] != "offline":
+        raise ValueError(f"planner_config is given with replay_mode {given['replay_mode']!r}; replay_mode 'offline' is accepted")
+    _check_lag(given["kv_event_lag_ms"], given["router_mode"])
+    if given["engine"] not in _ENGINES:
+        raise ValueError(f"engine is {given['engine']!r}; 'auto', 'wasm' or 'native' is accepted")
+    given.update(_telemetry(telemetry))
+    requests = bool(capture) or given.get("report_jsonl_path") is not None
+    tell, end = listener(progress)
+    try:
+        out = _run.run(_run.Order(_arguments.arguments(given, files), requests, model, tell, cancellation))
+    finally:
+        end()
+    coverage = {
+        "capture_per_request": requests,
+        "capture_planner_details": bool(details) and given["planner_config"] is not None,
+        "per_request_records": len(out.requests),
+    }
+    report = ReplayReport(out.report, out.requests if requests else None, coverage, None)
+    report._table, report._engine = out.table, out.engine
+    return report
+
+
+def _check_basis(basis: Any, trace_format: str) -> None:
+    if basis is None:
+        return
+    if not isinstance(basis, str):
+        raise TypeError("weka_nested_timestamp_basis must be a string or None")
+    if basis not in ("auto", "absolute", "relative"):
+        raise ValueError(f"weka_nested_timestamp_basis is {basis!r}; 'auto', 'absolute' or 'relative' is accepted")
+    if trace_format not in ("weka", "auto"):
+        raise ValueError(f"weka_nested_timestamp_basis is given with trace_format {trace_format!r}; 'weka' is accepted")
+
+
+def _target_model(model: object, trace_format: str) -> str | None:
+    if model is not None:
+        if not isinstance(model, str):
+            raise TypeError("execution_model must be a string or None")
+        if not model.strip():
+            raise ValueError("execution_model is blank; a name is accepted")
+        return model.strip()
+    if trace_format in ("weka", "agentic_mooncake", "agentic-mooncake"):
+        raise ValueError(f"trace_format {trace_format!r} names models of its own; the name of the model that serves all requests (execution_model) is needed")
+    return None
+
+
+def _check_lag(lag: Any, router_mode: str) -> None:
+    if lag is None:
+        return
+    if isinstance(lag, (int, float)) and not (math.isfinite(lag) and lag >= 0):
+        raise ValueError(f"kv_event_lag_ms is {lag}; a finite number of at least 0 is accepted")
+    if lag and router_mode != "kv_router":
+        raise ValueError(f"kv_event_lag_ms is given with router_mode {router_mode!r}; 'kv_router' is accepted")
+
+
+def _telemetry(options: TelemetryOptions | None) -> dict[str, Any]:
+    if options is None:
+        return {}
+    capture = options.capture_in_memory
+    if capture is None:
+        capture = options.callback is None and options.jsonl_path is None
+    if not capture and options.callback is None and options.jsonl_path is None:
+        raise ValueError("TelemetryOptions has no place for samples; capture_in_memory, callback or jsonl_path is needed")
+    interval = options.sample_interval_ms
+    if not (math.isfinite(interval) and interval > 0):
+        raise ValueError(f"sample_interval_ms is {interval}; a finite number above 0 is accepted")
+    return {
+        "capture_telemetry": capture,
+        "telemetry_sample_interval_ms": interval,
+        "telemetry_callback": options.callback,
+        "telemetry_jsonl_path": options.jsonl_path,
+    }
+
+
+async def run_trace_replay_async(trace_files: Any, **parameters: Any) -> ReplayReport:
+    """:func:`run_trace_replay` for event loops, which go on meanwhile.
+
+    Callbacks are called in another thread. Cancelling the task ends the run.
+    """
+    return await _in_thread(lambda c: run_trace_replay(trace_files, **parameters, _cancellation=c))
+
+
+async def run_synthetic_trace_replay_async(input_tokens: int, output_tokens: int, request_count: int, **parameters: Any) -> ReplayReport:
+    """:func:`run_synthetic_trace_replay` for event loops, which go on meanwhile.
+
+    Callbacks are called in another thread. Cancelling the task ends the run.
+    """
+    return await _in_thread(lambda c: run_synthetic_trace_replay(input_tokens, output_tokens, request_count, **parameters, _cancellation=c))
+
+
+async def _in_thread(call: Callable[[_run.Cancellation], ReplayReport]) -> ReplayReport:
+    import asyncio
+
+    cancellation = _run.Cancellation()
+    future = asyncio.get_running_loop().run_in_executor(None, call, cancellation)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        cancellation.cancel()
+        await asyncio.wait([future])
+        future.exception()  # seen: the run was to end
+        raise

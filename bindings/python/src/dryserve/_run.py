@@ -1,0 +1,146 @@
+"""One run on a helper, from its arguments to its outcome.
+
+Owns: the dialogue of a run (docs/serve.md). A run that does not end well for
+any reason, an exception of a callback or Ctrl-C among them, ends its helper.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from dryserve import _helper
+from dryserve._arguments import SEPARATOR, reworded
+from dryserve._errors import HelperError, ReplayError, ReplayWarning, UsageError
+from dryserve._progress import Progress
+
+
+class PerformanceModel(Protocol):
+    """Says how long passes take, in ms. Each question comes once in a run."""
+
+    def predict_prefill(self, batch_size: int, isl: int, prefix: int, /) -> float:
+        """Of a prefill of batch_size prompts, each with isl tokens to compute on top of prefix cached ones."""
+
+    def predict_decode(self, batch_size: int, isl: int, osl: int, /) -> float:
+        """Of a decode step of batch_size sequences with isl tokens each on average; osl is 2."""
+
+
+class Cancellation:
+    """Lets another thread end a run."""
+
+    def __init__(self) -> None:
+        self._helper: _helper.Helper | None = None
+        self.cancelled = False
+
+    def attach(self, helper: _helper.Helper) -> None:
+        """Names the helper that the run is on."""
+        self._helper = helper
+        if self.cancelled:
+            helper.hang_up()
+
+    def cancel(self) -> None:
+        """Ends the run; it ends with a HelperError."""
+        self.cancelled = True
+        if self._helper is not None:
+            self._helper.hang_up()
+
+
+@dataclass
+class Order:
+    """What a run is asked for."""
+
+    args: Sequence[str]
+    requests: bool = False
+    model: PerformanceModel | None = None
+    progress: Callable[[Progress], object] | None = None
+    cancellation: Cancellation | None = None
+
+
+@dataclass
+class Outcome:
+    """What a run has given."""
+
+    report: dict[str, Any] = field(default_factory=dict)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    table: str = ""
+    engine: str = ""
+
+
+_RUN = 1  # the id; a helper does one run at a time
+
+
+def run(order: Order) -> Outcome:
+    """Runs an order on a helper."""
+    helper = _helper.take()
+    try:
+        if order.cancellation is not None:
+            order.cancellation.attach(helper)
+        request: dict[str, Any] = {"id": _RUN, "op": "run", "args": SEPARATOR.join(order.args)}
+        if order.requests:
+            request["requests"] = True
+        if order.model is not None:
+            request["ask_timing"] = True
+        helper.send(request)
+        outcome = _converse(helper, order)
+    except ReplayError as e:
+        if isinstance(e, HelperError):
+            helper.end()
+        else:  # the run has ended, the helper has not
+            _helper.give_back(helper)
+        raise
+    except BaseException:
+        helper.end()
+        raise
+    _helper.give_back(helper)
+    return outcome
+
+
+def _converse(helper: _helper.Helper, order: Order) -> Outcome:
+    """The dialogue after the request."""
+    outcome = Outcome()
+    said: list[str] = []
+    while True:
+        m = helper.receive()
+        event = m.get("event")
+        if event == "progress":
+            if order.progress is not None:
+                order.progress(Progress(m["stage"], m["done"], m["total"]))
+        elif event == "warning":
+            said.append(m["text"])
+        elif event == "lines":
+            outcome.requests += [json.loads(line) for line in m["lines"].splitlines() if line]
+        elif event == "ask":
+            helper.send({"id": _RUN, "op": "answer", "answer_ms": _answer(order.model, m)})
+        elif event == "done":
+            outcome.report, outcome.table, outcome.engine = json.loads(m["report"]), m["table"], m.get("engine", "")
+            for text in said:
+                warnings.warn(reworded(text), ReplayWarning, stacklevel=2)
+            return outcome
+        elif event == "error":
+            kind = UsageError if m.get("kind") == "usage" else ReplayError
+            raise kind(reworded(str(m.get("text"))), m.get("status", 1))
+        else:
+            raise helper.failed(f"has sent the event {event!r}, which dryserve does not know")
+
+
+def _answer(model: PerformanceModel | None, ask: dict[str, Any]) -> float:
+    """What the model says to a question."""
+    assert model is not None
+    batch, isl = ask["ask_batch"], ask["ask_isl"]
+    if ask["ask_kind"] == 0:
+        name, args = "predict_prefill", (batch, isl, ask["ask_prefix"])
+        ms = model.predict_prefill(*args)
+    else:
+        name, args = "predict_decode", (batch, isl, ask["ask_osl"])
+        ms = model.predict_decode(*args)
+    try:
+        number = float(ms)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"performance_model.{name}{args} is {ms!r}; a finite number of ms is accepted")
+    return number
