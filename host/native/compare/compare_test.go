@@ -48,7 +48,7 @@ func TestTable(t *testing.T) {
 	if err := c.WriteTable(&b, false); err != nil {
 		t.Fatal(err)
 	}
-	const want = `Metric                       a.json           b.json     change
+	const want = `Metric                       a.json           b.json      change
 duration_ms                  1000.5  1000.5000000001  +1.0e-11 %
 extra                             -                1           -
 kv_eviction_policy            "lru"            "mru"           -
