@@ -143,6 +143,56 @@ replay: "t.jsonl": 3 bad rows; the trace cannot be replayed
 	}
 }
 
+// T9: a trace whose first request has no time and whose second has 100 arrives
+// at 0 and 100, where the format allows that. Mooncake does not, and the
+// reference refuses such a trace (spec: peers §2.2, run on release 1.6.1).
+func TestT9FirstTimeMissing(t *testing.T) {
+	dir := t.TempDir()
+	rows := `{"input_length":10,"output_length":2,"hash_ids":[1]}` + "\n" + `{"timestamp":100,"input_length":10,"output_length":2,"hash_ids":[2]}` + "\n"
+	put(t, dir, "none.jsonl", rows)
+	put(t, dir, "negative.jsonl", strings.NewReplacer(`{"input`, `{"timestamp":-50,"input`, "100", "50").Replace(rows))
+	record := func(id, times string) string {
+		return `{"schema":"dynamo.request.trace.v1","event_type":"request_end",` + strings.Replace(times, "}", `,"request_id":"`+id+`","output_tokens":2,"replay":{"trace_block_size":64,"input_length":10,"input_sequence_hashes":[1]}}}`, 1) + "\n"
+	}
+	put(t, dir, "dynamo.jsonl", record("a", `"event_time_unix_ms":1000,"request":{"total_time_ms":100}`)+
+		record("b", `"event_time_unix_ms":1200,"request":{"request_received_ms":1000,"total_time_ms":200}`))
+	const sentence = `none.jsonl:1: field "timestamp" is missing on the first turn of session request_1, want one unless a concurrency cap starts the sessions`
+	expect(t, invoke(t, dir, "none.jsonl"), 1, sentence)
+	if got := invoke(t, dir, "validate", "none.jsonl"); got.status != 1 || !strings.HasPrefix(got.stderr, "replay: "+sentence+"\n") {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct {
+		args string
+		want []float64
+	}{
+		{"none.jsonl --replay-concurrency 2", []float64{0, 0}},
+		{"negative.jsonl", []float64{0, 100}},
+		{"dynamo.jsonl", []float64{0, 100}},
+		{"dynamo.jsonl --replay-concurrency 2", []float64{0, 0}},
+	} {
+		if got := invoke(t, dir, append(strings.Fields(c.args), "--no-table", "--report-jsonl", "r.jsonl")...); got.status != 0 {
+			t.Fatalf("%s: %+v", c.args, got)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "r.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []float64
+		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+			var r struct {
+				Arrival float64 `json:"arrival_time_ms"`
+			}
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, r.Arrival)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.args, got, c.want)
+		}
+	}
+}
+
 // A replay of what was converted gives the report of a replay of the trace.
 func TestConvertedTraceGivesTheReport(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
