@@ -46,7 +46,7 @@ test: ## vet, then run every test; the core also with its invariants checked
 
 bench: build ## measure time and memory beside the reference, if it is installed
 	$(GO) run ./internal/bench/cmd/bench -repeat $(REPEAT)
-	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/...
+	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/... ./host/native/tracefile/...
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@found=0; \

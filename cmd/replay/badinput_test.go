@@ -330,6 +330,40 @@ func TestRejectedAsReference(t *testing.T) {
 	}
 }
 
+// testdata/cli/awaiting.json holds the others: what is not built yet is refused
+// by name, what is built ends as the reference does.
+func TestAwaiting(t *testing.T) {
+	data, err := os.ReadFile("../../testdata/cli/awaiting.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name   string
+		Argv   []string
+		Files  map[string]string
+		Status int `json:"reference_status"`
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range c.Files {
+				put(t, dir, name, text)
+			}
+			got := invoke(t, dir, c.Argv...)
+			if got.status == 2 && strings.Contains(got.stderr, " is not built yet ") {
+				return
+			}
+			if got.status != c.Status || c.Status != 0 && strings.Count(got.stderr, "\n") != 1 {
+				t.Errorf("%+v, want status %d", got, c.Status)
+			}
+		})
+	}
+}
+
 // A program that was built without core.wasm says so; natively it works.
 func TestWithoutCore(t *testing.T) {
 	dir := t.TempDir()

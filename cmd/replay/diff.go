@@ -48,7 +48,13 @@ func runDiff(args []string, stdout results, stderr *os.File) int {
 
 // diff compares and prints.
 func (s *settings) diff(stdout results, warn func(text string)) (differ bool, err error) {
-	if len(s.traces) != 2 {
+	switch len(s.traces) {
+	case 2:
+	case 0:
+		return false, usagef("no reports are given; two are accepted")
+	case 1:
+		return false, usagef("one report is given (%s); two are accepted", quoteAll(s.traces))
+	default:
 		return false, usagef("%d reports are given (%s); two are accepted", len(s.traces), quoteAll(s.traces))
 	}
 	var reports [2]*compare.Report

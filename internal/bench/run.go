@@ -23,8 +23,9 @@ var referenceSource string
 // Sample is one run of one program.
 type Sample struct {
 	Wall   time.Duration
-	PeakMB float64 // largest resident memory of the whole process
-	AtMost bool    // the peak may be less: it is hidden by this process's own
+	CPU    time.Duration // of all its threads
+	PeakMB float64       // largest resident memory of the whole process
+	AtMost bool          // the peak may be less: it is hidden by this process's own
 	Report map[string]any
 }
 
@@ -103,6 +104,7 @@ func timed(cmd *exec.Cmd) (Sample, []byte, error) {
 	if err != nil {
 		return s, nil, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(errs.Bytes()))
 	}
+	s.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		s.PeakMB = megabytes(usage.Maxrss)
 		own, err := ownPeakMB()

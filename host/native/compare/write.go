@@ -76,7 +76,9 @@ func short(v *Value) string {
 		return v.Text
 	case !strings.ContainsAny(v.Text, ".eE"):
 		return cliutil.Grouped(v.X, 0)
-	case v.X != 0 && (math.Abs(v.X) < 0.01 || math.Abs(v.X) >= 1e15):
+	case v.X == 0:
+		return "0"
+	case math.Abs(v.X) < 0.01 || math.Abs(v.X) >= 1e15:
 		return strconv.FormatFloat(v.X, 'g', 6, 64)
 	}
 	decimals := 2

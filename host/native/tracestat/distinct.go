@@ -23,13 +23,17 @@ type distinct struct {
 	level uint     // blocks whose highest level bits are 0 are kept
 	path  []uint64 // names of the blocks of one prompt
 	spare []uint64 // the table before, if it was as large
+
+	// What last blocks of prompts lack of whole ones, in tokens, where they were
+	// new; by how many of their highest bits are 0.
+	lacks [65]int64
 }
 
 // maxSlots bounds the table.
 const maxSlots = 1 << 21
 
-// addPath adds the blocks of a prompt.
-func (d *distinct) addPath(ids []uint64) {
+// addPath adds the blocks of a prompt; its last one lacks so many tokens.
+func (d *distinct) addPath(ids []uint64, lacks int64) {
 	const seed, odd = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
 	if cap(d.path) < len(ids) {
 		d.path = make([]uint64, len(ids)+len(ids)/2)
@@ -44,13 +48,13 @@ func (d *distinct) addPath(ids []uint64) {
 	for (d.n+len(path))*4 > len(d.slots)*3 && len(d.slots) < maxSlots {
 		d.rebuild(max(4*len(d.slots), 1<<15))
 	}
-	d.insert(path)
+	d.insert(path, lacks)
 }
 
 // insert puts names into the table.
-func (d *distinct) insert(path []uint64) {
+func (d *distinct) insert(path []uint64, lacks int64) {
 	slots, limit := d.slots, d.limit()
-	for _, name := range path {
+	for n, name := range path {
 		if name > limit {
 			continue
 		}
@@ -64,6 +68,9 @@ func (d *distinct) insert(path []uint64) {
 				continue
 			}
 			*slot = name
+			if n == len(path)-1 {
+				d.lacks[bits.LeadingZeros64(name)] += lacks
+			}
 			if d.n++; d.n*4 > len(slots)*3 {
 				d.level++
 				d.rebuild(len(slots))
@@ -103,5 +110,10 @@ func (d *distinct) rebuild(size int) {
 	}
 }
 
-// count is the number of different blocks.
-func (d *distinct) count() int64 { return int64(d.n) << d.level }
+// count is the number of different blocks, and what they lack of whole ones.
+func (d *distinct) count() (blocks, lacks int64) {
+	for _, n := range d.lacks[d.level:] {
+		lacks += n
+	}
+	return int64(d.n) << d.level, lacks << d.level
+}

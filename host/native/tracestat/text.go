@@ -71,9 +71,10 @@ func (s *Stats) reuseLines() [][2]string {
 	if s.Sampled {
 		different = "about " + whole(s.UniqueBlocks) + " different ones, by a sample"
 	}
-	reuse := cliutil.Grouped(100*s.Reuse(), 2) + " % of the prompt blocks came before, and an infinite cache has them"
+	blocks, tokens := s.Reuse()
+	reuse := fmt.Sprintf("%.2f %% of the prompt blocks, %.2f %% of the tokens, came before: an infinite cache has them", 100*blocks, 100*tokens)
 	if s.MadeUp {
-		reuse = cliutil.Grouped(100*s.Reuse(), 2) + " % by the blocks of a replay; the trace does not say what prompts have in common"
+		reuse = fmt.Sprintf("%.2f %% by the blocks of a replay; the trace does not say what prompts have in common", 100*blocks)
 	}
 	return [][2]string{
 		{"Prompt blocks", whole(s.Blocks) + ", " + different},
@@ -162,6 +163,7 @@ type statsJSON struct {
 	Unique       int64         `json:"unique_blocks"`
 	Sampled      bool          `json:"unique_blocks_sampled"`
 	Reuse        float64       `json:"reuse_potential"`
+	ReuseTokens  float64       `json:"reuse_potential_tokens"`
 	Arrivals     *arrivalsJSON `json:"arrivals"`
 	DelayMeanMs  *float64      `json:"delay_mean_ms"`
 	DelayMaxMs   *float64      `json:"delay_max_ms"`
@@ -174,8 +176,9 @@ func (s *Stats) WriteJSON(w io.Writer, paths []string) error {
 		Trace: paths, Valid: s.BadRows == 0, Format: s.Format, Requests: s.Requests, Sessions: s.Sessions, MaxTurns: s.MaxTurns,
 		BadRows: s.BadRows, LeftOut: s.LeftOut, Plays: s.Plays, Dependencies: s.Dependencies, Models: append([]string{}, s.Models...), Planned: s.Planned,
 		BlockSize: s.BlockSize, SizeAssumed: s.Given, MadeUp: s.MadeUp, Prompt: lengthsJSON(s.Prompt), Output: lengthsJSON(s.Output), Blocks: s.Blocks, Unique: s.UniqueBlocks,
-		Sampled: s.Sampled, Reuse: s.Reuse(), Needs: append([]string{}, s.Needs()...),
+		Sampled: s.Sampled, Needs: append([]string{}, s.Needs()...),
 	}
+	j.Reuse, j.ReuseTokens = s.Reuse()
 	if s.Fits > 0 {
 		j.FitsSize = &s.Fits
 	}

@@ -38,7 +38,8 @@ type Stats struct {
 	Prompt, Output Lengths
 	Blocks         int64 // of all prompts
 	UniqueBlocks   int64 // different ones, each with all before it
-	Sampled        bool  // UniqueBlocks is an estimate
+	UniqueTokens   int64 // in them
+	Sampled        bool  // UniqueBlocks and UniqueTokens are estimates
 	Planned        int64 // requests that name the text they generate
 
 	Started   int64 // sessions, or plays, that have a start
@@ -52,12 +53,13 @@ type Stats struct {
 	FirstMiss int64 // line of the first
 }
 
-// Reuse is the share of prompt blocks that an infinite cache would have had.
-func (s *Stats) Reuse() float64 {
+// Reuse is the share of prompt blocks that an infinite cache would have had,
+// and that of their tokens.
+func (s *Stats) Reuse() (blocks, tokens float64) {
 	if s.Blocks == 0 {
-		return 0
+		return 0, 0
 	}
-	return float64(s.Blocks-s.UniqueBlocks) / float64(s.Blocks)
+	return float64(s.Blocks-s.UniqueBlocks) / float64(s.Blocks), float64(s.Prompt.Total-s.UniqueTokens) / float64(s.Prompt.Total)
 }
 
 // Needs are the flags without which replay would not run the trace.
@@ -93,7 +95,7 @@ type Collector struct {
 	stats          Stats
 	prompt, output counts
 	unique         distinct
-	more           int64 // unique blocks besides, which need no look
+	more, tokens   int64 // unique blocks besides, which need no look, and all tokens in them
 	starts         arrivals
 	delta          bool
 	blockSize      int64
@@ -142,7 +144,15 @@ func (c *Collector) request(ids []uint64, input, output int64) {
 	c.prompt.add(input)
 	c.output.add(output)
 	c.stats.Blocks += int64(len(ids))
-	c.unique.addPath(ids)
+	c.unique.addPath(ids, int64(len(ids))*c.size()-input)
+}
+
+// size is the tokens of a whole block.
+func (c *Collector) size() int64 {
+	if c.stats.BlockSize > 0 {
+		return c.stats.BlockSize
+	}
+	return c.blockSize
 }
 
 // spoken counts a request that goes on from what was said in its session: all
@@ -154,6 +164,7 @@ func (c *Collector) spoken(said, input, output int64) {
 	blocks := (said + input + c.blockSize - 1) / c.blockSize
 	c.stats.Blocks += blocks
 	c.more += blocks - said/c.blockSize
+	c.tokens += said%c.blockSize + input
 }
 
 // Checked takes over what the checker counted.
@@ -189,8 +200,10 @@ func (c *Collector) Finish(t *tracefile.Trace) *Stats {
 	}
 	s.Format, s.LeftOut = t.Format.String(), t.Info.Failed
 	s.Prompt, s.Output = c.prompt.lengths(), c.output.lengths()
-	s.UniqueBlocks, s.Sampled = c.unique.count(), c.unique.level > 0
-	s.UniqueBlocks = min(s.UniqueBlocks+c.more, s.Blocks)
+	different, lacks := c.unique.count()
+	s.Sampled = c.unique.level > 0
+	s.UniqueBlocks = min(different+c.more, s.Blocks)
+	s.UniqueTokens = min(different*c.size()-lacks+c.tokens, s.Prompt.Total)
 	s.Arrivals = c.starts.finish()
 	return s
 }

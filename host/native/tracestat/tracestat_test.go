@@ -84,16 +84,21 @@ func paths(rng *rand.Rand, n int, visit func(ids []uint64)) {
 // Few blocks are counted exactly, as a set of their paths counts them.
 func TestDistinctExact(t *testing.T) {
 	for seed := range int64(5) {
-		set := map[string]bool{}
+		set, short := map[string]bool{}, int64(0)
 		var d distinct
 		paths(rand.New(rand.NewSource(seed)), 1000, func(ids []uint64) {
+			lacks := int64(len(ids) % 5)
 			for n := range ids {
-				set[fmt.Sprint(ids[:n+1])] = true
+				path := fmt.Sprint(ids[:n+1])
+				if !set[path] && n == len(ids)-1 {
+					short += lacks
+				}
+				set[path] = true
 			}
-			d.addPath(ids)
+			d.addPath(ids, lacks)
 		})
-		if d.level != 0 || d.count() != int64(len(set)) {
-			t.Errorf("seed %d: %d at level %d, want %d", seed, d.count(), d.level, len(set))
+		if n, lacks := d.count(); d.level != 0 || n != int64(len(set)) || lacks != short {
+			t.Errorf("seed %d: %d lacking %d at level %d, want %d lacking %d", seed, n, lacks, d.level, len(set), short)
 		}
 	}
 }
@@ -107,13 +112,17 @@ func TestDistinctSampled(t *testing.T) {
 		for k := range ids {
 			ids[k] = i*long + uint64(k)
 		}
-		d.addPath(ids)
+		d.addPath(ids, 7)
 		if i%8 == 0 {
-			d.addPath(ids)
+			d.addPath(ids, 7)
 		}
 	}
-	if off := float64(d.count())/(n*long) - 1; d.level == 0 || math.Abs(off) > 0.004 {
-		t.Errorf("%d at level %d, off by %v", d.count(), d.level, off)
+	blocks, lacks := d.count()
+	if off := float64(blocks)/(n*long) - 1; d.level == 0 || math.Abs(off) > 0.004 {
+		t.Errorf("%d at level %d, off by %v", blocks, d.level, off)
+	}
+	if off := float64(lacks)/(7*n) - 1; math.Abs(off) > 0.04 {
+		t.Errorf("they lack %d tokens, off by %v", lacks, off)
 	}
 	if len(d.slots) > maxSlots {
 		t.Errorf("%d slots", len(d.slots))
@@ -201,7 +210,7 @@ Prompts  3,634  908.5   10  1,024  1,024  1,600  1,600  1,600  1,600
 Answers     31    7.8    1     10     10     15     15     15     15
 
 Prompt blocks    9, 6 different ones
-Reuse potential  33.33 % of the prompt blocks came before, and an infinite cache has them
+Reuse potential  33.33 % of the prompt blocks, 42.27 % of the tokens, came before: an infinite cache has them
 Duration         4.000 s from the first start to the last
 Arrivals         0.500 starts a second on average, 1 in the busiest second
 Burstiness       0.50 (deviation of the gaps between starts over their mean; 1 at random, 0 even)
@@ -218,7 +227,7 @@ func TestIncrements(t *testing.T) {
 	s := describe(t, tracefile.MooncakeDelta, strings.NewReader(`{"session_id":"a","timestamp":0,"input_length":600,"output_length":50,"hash_ids":[1,2]}
 {"session_id":"a","delay":1000,"input_length":90,"output_length":50,"hash_ids":[3]}
 `))
-	if s.Prompt.Total != 600+740 || s.Blocks != 4 || s.UniqueBlocks != 3 || strings.Join(s.Needs(), " ") != "--trace-format mooncake-delta" {
+	if s.Prompt.Total != 600+740 || s.Blocks != 4 || s.UniqueBlocks != 3 || s.UniqueTokens != 600+138+90 || strings.Join(s.Needs(), " ") != "--trace-format mooncake-delta" {
 		t.Errorf("%+v", s)
 	}
 }

@@ -27,6 +27,7 @@ func run() int {
 	repeat := flag.Int("repeat", 3, "runs of each program per row")
 	only := flag.String("only", "", "regular expression; only rows whose TRACE/WORKERS match")
 	alone := flag.Bool("alone", false, "do not run the reference")
+	requests := flag.Int("validate", 1_000_000, "requests of the trace that `replay validate` reads; 0: none")
 	generate := flag.String("generate", "", "write a trace FILE,REQUESTS,SEED,RATE and do nothing else")
 	flag.Parse()
 	filter, err := regexp.Compile(*only)
@@ -48,11 +49,42 @@ func run() int {
 	case programs.Python == "":
 		fmt.Println("the reference is not installed (`make oracle` installs it): only our own figures")
 	}
-	if err := measure(programs, *repeat, filter); err != nil {
+	err = measure(programs, *repeat, filter)
+	if err == nil && *requests > 0 {
+		err = reading(programs, *repeat, *requests)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return 1
 	}
 	return 0
+}
+
+// reading measures how fast traces are read: the real one and a long one.
+func reading(programs bench.Programs, repeat, requests int) error {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, t := range []struct {
+		name string
+		make func(dir string) (string, error)
+	}{{"conversation", realTrace}, {fmt.Sprintf("of %d generated requests", requests), generated("long", requests, 5, 100)}} {
+		trace, err := t.make(dir)
+		if err != nil {
+			return err
+		}
+		if trace == "" {
+			continue
+		}
+		r, err := programs.Reading(trace, repeat)
+		if err != nil {
+			return err
+		}
+		bench.WriteReading(os.Stdout, t.name, r)
+	}
+	return nil
 }
 
 // row is a line of the table to be made.
