@@ -142,3 +142,16 @@ const (
 		shared_prefix_ratio num_prefix_groups inter_turn_delay_ms scaling_policy capture_telemetry telemetry_sample_interval_ms telemetry_callback
 		telemetry_jsonl_path aic_perf_config`
 )
+
+// The scenario of the examples is that of a command line.
+func TestExampleScenario(t *testing.T) {
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := reported(t, examples, "conversation-2k.jsonl", "--num-workers", "4", "--extra-engine-args", `{"engine":{"num_gpu_blocks":8192,"max_num_seqs":128}}`,
+		"--sla-ttft-ms", "200", "--sla-itl-ms", "25")
+	if got := reported(t, t.TempDir(), "--config", filepath.Join(examples, "scenario.yaml")); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -156,7 +156,7 @@ func flagGroups(o *options) []group {
 	choice(run, &o.engineImpl, "engine-impl", "fast", []string{"fast", "plain"}, "fast, or the readable plain engine; both give the same results")
 	run.StringVar(&o.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to `path`")
 	run.StringVar(&o.memProfile, "mem-profile", "", "write a heap profile after the run to `path`")
-	run.StringVar(&o.config, "config", "", "read flags, and the trace, from the YAML `file` (docs/config.md); those of the command line go before")
+	run.StringVar(&o.config, "config", "", "read flags, and the trace, from the YAML `file` (docs/tools.md); those of the command line go before")
 	toggle(run, &o.printConfig, "print-config", "print the flags in effect as such a file, and do not replay")
 	toggle(run, &o.help, "help", "print this text")
 	run.Lookup("help").Shorthand = "h"

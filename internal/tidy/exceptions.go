@@ -48,6 +48,6 @@ var directModules = map[string]string{
 	"github.com/vmihailenco/msgpack/v5": "frames of core.wasm on the hosts' side; messages of routers and engines",
 	"github.com/zeebo/blake3":           "keyed names of tracked blocks",
 	"github.com/zeebo/xxh3":             "the block hash",
-	"go.yaml.in/yaml/v3":                "policy files",
+	"go.yaml.in/yaml/v3":                "policy files, scenarios",
 	"google.golang.org/protobuf":        "the wire format of timelines",
 }
