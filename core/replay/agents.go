@@ -24,6 +24,7 @@ type agents struct {
 	order []int32 // nodes by play, in order of the nodes
 	ready heap
 	ended []endedNode // at this timestamp, not flushed yet
+	quiet []int32     // those of which nothing is left, not flushed yet
 	log   lifecycle
 }
 
@@ -67,7 +68,7 @@ func newAgents(g *workload.Graph, lanes int) *agents {
 	n := len(g.Nodes) - 1
 	a := &agents{
 		graph: g, lanes: min(lanes, len(g.Plays)), nodes: make([]agentNode, n), plays: make([]agentPlay, len(g.Plays)), order: make([]int32, n),
-		ready: make(heap, 0, n), ended: make([]endedNode, 0, n),
+		ready: make(heap, 0, n), ended: make([]endedNode, 0, n), quiet: make([]int32, 0, n),
 	}
 	at := int32(0)
 	for i := range a.plays {
@@ -177,10 +178,13 @@ func (a *agents) feedback(turn int32, fate TerminalStatus) {
 	a.ended = append(a.ended, endedNode{turn, fate})
 }
 
+// settled takes a request of which nothing is left, at this timestamp.
+func (a *agents) settled(turn int32) { a.quiet = append(a.quiet, turn) }
+
 // flush does what follows from the requests that have ended at nowMs: first
 // their ends, then what they leave, each in order of the nodes.
 func (a *agents) flush(nowMs float64) {
-	if len(a.ended) == 0 {
+	if len(a.ended)+len(a.quiet) == 0 {
 		return
 	}
 	slices.SortFunc(a.ended, func(x, y endedNode) int { return cmp.Compare(x.node, y.node) })
@@ -199,9 +203,10 @@ func (a *agents) flush(nowMs float64) {
 			a.skip(play, nowMs)
 		}
 	}
-	for _, e := range a.ended {
-		play := a.graph.Nodes[e.node].Play
-		a.log.node(nowMs, play, e.node, "quiescent", "")
+	slices.Sort(a.quiet)
+	for _, node := range a.quiet {
+		play := a.graph.Nodes[node].Play
+		a.log.node(nowMs, play, node, "quiescent", "")
 		p := &a.plays[play]
 		p.left--
 		p.flying--
@@ -209,7 +214,7 @@ func (a *agents) flush(nowMs float64) {
 			a.settle(play, nowMs)
 		}
 	}
-	a.ended = a.ended[:0]
+	a.ended, a.quiet = a.ended[:0], a.quiet[:0]
 }
 
 // skip ends the nodes of a failed play that have not begun.

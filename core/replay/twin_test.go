@@ -118,6 +118,9 @@ func twins(t *testing.T, dir string, c *gen.ReplayCase, parityMode bool) {
 		}
 		return // as in the reference: speculation may preempt itself for ever
 	}
+	if !parityMode && want.Status != replay.Done && cfg.Engine.HostOffload.Blocks == 0 {
+		t.Errorf("%s gets stuck: %+v", name, want.Fault)
+	}
 	check := func(how string, got outcome) {
 		t.Helper()
 		if d := cmp.Diff(want, got, cmpopts.EquateNaNs()); d != "" {
