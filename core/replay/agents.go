@@ -47,9 +47,11 @@ const (
 // agentPlay is the state of a play.
 type agentPlay struct {
 	first    int32 // its nodes begin here in agents.order
-	left     int32 // nodes not over
-	flying   int32 // nodes under way
+	todo     int32 // nodes that have not ended
+	left     int32 // nodes of which something is left
+	flying   int32 // of them, those that have begun
 	lane     int32 // -1: none
+	laneFree bool  // its lane has taken up another
 	begunMs  float64
 	lastMs   float64 // the last node's end, or the first failure
 	settleMs float64
@@ -80,6 +82,7 @@ func newAgents(g *workload.Graph, lanes int) *agents {
 		p := &a.plays[g.Nodes[i].Play]
 		a.order[p.first+p.left] = int32(i)
 		p.left++
+		p.todo++
 	}
 	a.log.begin(g)
 	for i := range a.plays {
@@ -196,6 +199,9 @@ func (a *agents) flush(nowMs float64) {
 		if p.failed < 0 {
 			p.lastMs = nowMs
 		}
+		if p.todo--; p.todo == 0 && p.failed < 0 && e.fate == Completed {
+			a.freeLane(p, nowMs)
+		}
 		if e.fate == Completed {
 			a.fire(e.node, trace.Completion, nowMs)
 		} else if p.failed < 0 {
@@ -228,12 +234,19 @@ func (a *agents) skip(play int32, nowMs float64) {
 	}
 }
 
-// settle ends a play and lets its lane take up the next one.
+// settle ends a play.
 func (a *agents) settle(play int32, nowMs float64) {
 	p := &a.plays[play]
 	p.settled, p.settleMs = true, nowMs
 	a.log.play(nowMs, play, "play_quiescent")
-	if p.lane >= 0 {
+	a.freeLane(p, nowMs)
+}
+
+// freeLane lets the lane of a play take up the next one: once all its requests
+// have ended, or it has failed and nothing of it is left.
+func (a *agents) freeLane(p *agentPlay, nowMs float64) {
+	if p.lane >= 0 && !p.laneFree {
+		p.laneFree = true
 		a.takeUp(p.lane, nowMs)
 	}
 }

@@ -238,10 +238,12 @@ func (q *pool) land(m *member, endMs float64) {
 // idle says what becomes of a worker whose pass took no time and had no effect:
 // it is passed again, left until a command comes for it or, if none will, loses
 // the request that blocks it. The reference repeats a step that found no room
-// for ever (corrections §4). False: the run is dead.
+// for ever (corrections §4), and ends its run after too many passes that moved
+// nothing but estimates. False: the run is dead.
 func (q *pool) idle(m *member) bool {
 	s := q.pools.sim
-	switch m.g.Convergence().Repeat {
+	repeat := m.g.Convergence().Repeat
+	switch repeat {
 	case group.Countdown:
 		return true
 	case group.Retry:
@@ -250,14 +252,15 @@ func (q *pool) idle(m *member) bool {
 		}
 	}
 	if s.cfg.Parity {
-		if m.stuck {
-			s.dead, s.fault = true, Fault{InFlight: s.books.inFlight(), NowMs: s.books.nowMs, Endless: true}
+		if m.stuck || repeat == group.Retry {
+			s.dead, s.fault = true, Fault{InFlight: s.books.inFlight(), NowMs: s.books.nowMs, Endless: m.stuck}
 			return false
 		}
 	} else if q.failHeads(m) {
 		q.pools.moved = true
 		return true
 	}
+	m.retries = 0
 	q.rest(m)
 	return true
 }

@@ -37,7 +37,9 @@ func (c *ReplayCase) disaggregate(r *Rand) {
 		differ(r, other, decode)
 	}
 	if r.Chance(0.2) {
-		delete(prefill, "aic_nextn")
+		for _, key := range []string{"aic_nextn", "aic_nextn_accept_rates", "aic_mtp_seed"} {
+			delete(prefill, key)
+		}
 	}
 	if r.Chance(0.2) {
 		delete(decode, "max_model_len")

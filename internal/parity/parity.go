@@ -50,7 +50,7 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 			if err != nil {
 				return c, err
 			}
-			args, err := engineargs.Options{LoadProfile: load, Role: role}.Parse(key, text)
+			args, err := engineargs.Options{LoadProfile: load, Flag: key, Role: role}.Parse(key, text)
 			if err != nil {
 				return c, err
 			}
