@@ -36,6 +36,9 @@ const syn = "! --input-tokens 8 --output-tokens 2 --request-count 3 "
 
 func row(fields string) string { return "{" + fields + "}\n" }
 
+// pools are engines of two pools, that nothing is wrong with.
+const pools = `--prefill-engine-args {"worker_type":"prefill"} --decode-engine-args {"worker_type":"decode"} `
+
 var badInputs = []badInput{
 	{"missing file", "", "! none.jsonl", 1, "none.jsonl: no such file"},
 	{"directory", "", "! .", 1, ".: is a directory, and cut.json in it looks like mooncake; want a trace file, or a directory of files in the format weka"},
@@ -111,14 +114,14 @@ var badInputs = []badInput{
 		`t.jsonl:1: found a request, want the header {"schema":"dynamo.agentic_mooncake","version":2,"block_size":...,"hash_id_scope":"local","source":{"format":...,"digest":...}}; ` +
 			`without one this is version 1 of the format, whose requests wait with "wait_for" and "delay" instead of "dependencies"`},
 	{"not built mode", one, "--replay-mode online", 2, "--replay-mode online is not built yet (replay in real time); offline is accepted"},
-	{"not built flag", one, "--num-prefill-workers 2", 2, "--num-prefill-workers is not built yet (disaggregated serving); 1 is accepted"},
+	{"not built flag", one, "--benchmark-granularity 2", 2, "--benchmark-granularity is not built yet (scaling by a planner); 8 is accepted"},
 	{"not built switch", one, "--capture-per-request", 2, "--capture-per-request is not built yet (returning requests (--report-jsonl writes them)); false is accepted"},
 	{"parameter of a function", one, "--report-jsonl-path r", 2, "--report-jsonl-path is a parameter of the reference's functions; --report-jsonl is accepted"},
 	{"negative limit", one, "--max-sim-time-ms -5", 1, "--max-sim-time-ms is -5; a finite number of at least 0 is accepted"},
 	{"two limits", one, "--max-sim-time-ms 5 --max-sim-time-seconds 5", 1, "--max-sim-time-seconds and --max-sim-time-ms are given; one is accepted"},
 	{"report over the trace", one, "--report-json ./t.jsonl", 2, `--report-json "./t.jsonl" is the trace itself; another path is accepted`},
-	{"picture from the sandbox", one, "--engine wasm --report-html p.html", 2, "--engine wasm is not built yet with --report-html, which tells of single passes; --engine native is accepted"},
-	{"timeline from the sandbox", one, "--timeline p --engine wasm", 2, "--engine wasm is not built yet with --timeline, which tells of single passes; --engine native is accepted"},
+	{"picture from the sandbox", one, "--engine wasm --report-html p.html", 2, "--engine wasm is not built yet for --report-html, which tells of single passes; --engine native is accepted"},
+	{"timeline from the sandbox", one, "--timeline p --engine wasm", 2, "--engine wasm is not built yet for --timeline, which tells of single passes; --engine native is accepted"},
 	{"empty path of a picture", one, "--report-html=", 1, "--report-html is empty; a path is accepted"},
 	{"empty path of a timeline", one, "--timeline=", 1, "--timeline is empty; a path is accepted"},
 	{"timeline into a directory", one, "--timeline .", 1, "--timeline: cannot write .: is a directory"},
@@ -128,6 +131,26 @@ var badInputs = []badInput{
 	{"no workers", one, "--num-workers 0", 1, "--num-workers is 0; a whole number from 1 to 1048576 is accepted"},
 	{"negative workers", one, "--num-workers -1", 1, "--num-workers is -1; a whole number from 1 to 1048576 is accepted"},
 	{"huge workers", one, "--num-workers 99999999999999999999", 1, "--num-workers is 9223372036854775807; a whole number from 1 to 1048576 is accepted"},
+	{"workers of a pool without one", one, "--num-prefill-workers 2", 1, "--num-prefill-workers is 2, but there is no pool for it; --num-workers, or --prefill-engine-args and --decode-engine-args, are accepted"},
+	{"one engine and two", one, `--extra-engine-args {} --prefill-engine-args {"worker_type":"prefill"}`, 1, "--extra-engine-args and --prefill-engine-args are given; one engine, or two of pools, are accepted"},
+	{"one pool", one, `--prefill-engine-args {"worker_type":"prefill"}`, 1, "--prefill-engine-args is given without --decode-engine-args; both or neither are accepted"},
+	{"the other pool", one, `--decode-engine-args {"worker_type":"decode"}`, 1, "--decode-engine-args is given without --prefill-engine-args; both or neither are accepted"},
+	{"workers beside pools", one, pools + "--num-workers 2", 1, "--num-workers is 2, but the workers are in two pools; --num-prefill-workers and --num-decode-workers are accepted"},
+	{"nobody to compute prompts", one, pools + "--num-prefill-workers 0", 1, "--num-prefill-workers is 0; a whole number from 1 to 1048576 is accepted"},
+	{"nobody to decode", one, pools + "--num-decode-workers -1", 1, "--num-decode-workers is -1; a whole number from 1 to 1048576 is accepted"},
+	{"too many to compute prompts", one, pools + "--num-prefill-workers 1048577", 1, "--num-prefill-workers is 1048577; a whole number from 1 to 1048576 is accepted"},
+	{"too many to decode", one, pools + "--num-decode-workers 1048577", 1, "--num-decode-workers is 1048577; a whole number from 1 to 1048576 is accepted"},
+	{"a pool's worker alone", one, `--extra-engine-args {"worker_type":"prefill"}`, 1, `--extra-engine-args:1:16: worker_type is the text "prefill"; "aggregated" is accepted in --extra-engine-args`},
+	{"a pool's worker alone, older", one, `--extra-engine-args {"is_decode":true}`, 1, `--extra-engine-args:1:14: is_decode is the boolean true; false is accepted in --extra-engine-args`},
+	{"a pool without a role", one, `--prefill-engine-args {} --decode-engine-args {"worker_type":"decode"}`, 1, `--prefill-engine-args: worker_type is not given; "prefill" is accepted`},
+	{"a pool with the other's role", one, `--prefill-engine-args {"engine":{"worker_type":"prefill"}} --decode-engine-args {"engine":{"worker_type":"prefill"}}`, 1, `--decode-engine-args:1:26: engine.worker_type is the text "prefill"; "decode" is accepted in --decode-engine-args`},
+	{"a pool with the other's role, older", one, `--prefill-engine-args {"is_decode":true} --decode-engine-args {"worker_type":"decode"}`, 1, `--prefill-engine-args:1:14: is_decode is the boolean true; worker_type "prefill" is accepted in --prefill-engine-args`},
+	{"pools of two kinds", one, `--prefill-engine-args {"worker_type":"prefill"} --decode-engine-args {"worker_type":"decode","engine_type":"trtllm","block_size":64}`, 1, "--prefill-engine-args have the backend vllm and --decode-engine-args trtllm; the same backend is accepted"},
+	{"pools of two block sizes", one, `--prefill-engine-args {"worker_type":"prefill","block_size":16} --decode-engine-args {"worker_type":"decode","block_size":32}`, 1, "--prefill-engine-args have the block size 16 and --decode-engine-args 32; the same size is accepted"},
+	{"a pool's file missing", one, `--prefill-engine-args none.json --decode-engine-args {"worker_type":"decode"}`, 1, "--prefill-engine-args: cannot open none.json: no such file or directory; JSON or the path of a JSON file is accepted"},
+	{"a pool without text", one, `--prefill-engine-args {"worker_type":"prefill"} --decode-engine-args=`, 1, "--decode-engine-args is empty; JSON or the path of a JSON file is accepted"},
+	{"host memory in a pool", one, `--prefill-engine-args {"engine":{"worker_type":"prefill","native_host_offload":{"num_host_blocks":4},"kv_cache_bytes_per_token":1}} --decode-engine-args {"worker_type":"decode"}`, 1,
+		"the engine arguments of a pool have native_host_offload; it is accepted with workers that serve whole requests (--extra-engine-args)"},
 	{"no concurrency", one, "--replay-concurrency 0", 1, "--replay-concurrency is 0; a whole number of at least 1 is accepted"},
 	{"negative block size", one, "--trace-block-size -5", 1, "--trace-block-size is -5; a whole number from 1 to 2147483647 is accepted"},
 	{"NaN speed-up", one, "--arrival-speedup-ratio nan", 1, "--arrival-speedup-ratio is NaN; a finite number above 0 is accepted"},
@@ -203,11 +226,12 @@ func TestBadInput(t *testing.T) {
 }
 
 // notYet tells what core.wasm does not do: a trace in a format that it does not
-// read, a KV router, a picture.
+// read, a KV router, a picture, workers in two pools.
 func notYet(got outcome) bool {
 	for _, end := range []string{
 		"which core.wasm does not read yet; want mooncake or mooncake-delta, or --engine native\n",
 		"--engine native, or another mode, is accepted\n",
+		"for workers in two pools; --engine native is accepted\n",
 		"which tells of single passes; --engine native is accepted\n",
 	} {
 		if got.status == 2 && strings.HasSuffix(got.stderr, end) {

@@ -14,23 +14,14 @@ import (
 
 // configure turns the command line into a run, engine arguments first, as the
 // reference does. Its errors are one sentence each.
-func (o *options) configure() (config.Replay, engineargs.Args, error) {
-	args, err := o.engine()
+func (o *options) configure() (config.Replay, []engineargs.Args, error) {
+	r := config.DefaultReplay(config.VLLM)
+	engines, err := o.engines(&r)
 	if err != nil {
-		return config.Replay{}, args, err
+		return r, nil, err
 	}
-	if err := o.speculate(&args); err != nil {
-		return config.Replay{}, args, err
-	}
-	if o.asks {
-		t := &args.Engine.Timing
-		if t.Kind != config.Polynomial {
-			return config.Replay{}, args, errors.New("the engine says how long passes take, and so does whoever started the run (ask_timing); one of them is accepted")
-		}
-		*t = config.Timing{Kind: config.External}
-	}
-	r, err := o.run(args)
-	return r, args, err
+	r, err = o.run(r)
+	return r, engines, err
 }
 
 // limit bounds the simulated time.
@@ -54,15 +45,9 @@ func (o *options) limit(r *config.Replay) error {
 	return nil
 }
 
-// run is the run around an engine.
-func (o *options) run(args engineargs.Args) (config.Replay, error) {
-	r := config.DefaultReplay(config.VLLM)
-	r.Engine = args.Engine
-	var err error
-	if r.Routing, err = o.routing(args); err != nil {
-		return r, err
-	}
-	r.NumWorkers, r.TraceBlockSize, r.ArrivalSpeedup = o.numWorkers, o.traceBlockSize, o.arrivalSpeedup
+// run is the run around its engines.
+func (o *options) run(r config.Replay) (config.Replay, error) {
+	r.TraceBlockSize, r.ArrivalSpeedup = o.traceBlockSize, o.arrivalSpeedup
 	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl") || o.capture
 	if o.given("replay-concurrency") {
 		if o.concurrency < 1 {
@@ -113,8 +98,8 @@ func (o *options) run(args engineargs.Args) (config.Replay, error) {
 	return r, nil
 }
 
-// engine reads the engine arguments and what other flags say of the engine.
-func (o *options) engine() (engineargs.Args, error) {
+// beside reads what other flags say of all engines.
+func (o *options) beside() (engineargs.Options, error) {
 	var beside engineargs.Options
 	for _, file := range []struct{ flag, provider, path string }{
 		{"planner-profile-data", engineargs.ProfileProvider, o.profileData}, {"perf-grid", engineargs.GridProvider, o.perfGrid},
@@ -123,21 +108,15 @@ func (o *options) engine() (engineargs.Args, error) {
 			continue
 		}
 		if beside.TimingFlag != "" {
-			return engineargs.Args{}, fmt.Errorf("--%s says how long passes take, and so does %s; one is accepted", file.flag, beside.TimingFlag)
+			return beside, fmt.Errorf("--%s says how long passes take, and so does %s; one is accepted", file.flag, beside.TimingFlag)
 		}
 		if file.path == "" {
-			return engineargs.Args{}, fmt.Errorf("--%s is empty; a path is accepted", file.flag)
+			return beside, fmt.Errorf("--%s is empty; a path is accepted", file.flag)
 		}
 		beside.Timing = engineargs.TimingFile{Provider: file.provider, Path: file.path}
 		beside.TimingFlag = "--" + file.flag
 	}
-	if err := o.kvPerToken(&beside); err != nil {
-		return engineargs.Args{}, err
-	}
-	if !o.given("extra-engine-args") {
-		return beside.Load("{}")
-	}
-	return beside.Load(o.engineArgs)
+	return beside, o.kvPerToken(&beside)
 }
 
 // kvPerToken reads or counts the bytes of KV cache per token, if a flag asks.
@@ -198,7 +177,15 @@ func (o *options) fault(f config.Fault) error {
 	const most = "a whole number from 1 to "
 	switch f.Field {
 	case config.FieldNumWorkers:
-		return valueError("num-workers", strconv.Itoa(o.numWorkers), most+strconv.Itoa(config.MaxWorkers))
+		flag, n := "num-workers", o.numWorkers
+		if o.disaggregated() {
+			flag, n = "num-decode-workers", o.numDecode
+		}
+		return valueError(flag, strconv.Itoa(n), most+strconv.Itoa(config.MaxWorkers))
+	case config.FieldNumPrefillWorkers:
+		return valueError("num-prefill-workers", strconv.Itoa(o.numPrefill), most+strconv.Itoa(config.MaxWorkers))
+	case config.FieldHostOffload:
+		return errors.New("the engine arguments of a pool have native_host_offload; it is accepted with workers that serve whole requests (--extra-engine-args)")
 	case config.FieldTraceBlockSize:
 		return valueError("trace-block-size", strconv.Itoa(o.traceBlockSize), most+strconv.Itoa(config.MaxBlockSize))
 	case config.FieldArrivalSpeedup:

@@ -36,6 +36,7 @@ type finished struct {
 	report.Report
 	records    []replay.Record
 	admissions []replay.Admission
+	handoffs   []replay.Handoff // of workers in two pools
 	unservable []int32
 	load       *workload.Workload // of core.wasm: an outline of it
 	named      bool               // sessions have names in the records
@@ -147,7 +148,7 @@ func (n *native) simulate(ctx context.Context, host drive.Options) (*finished, e
 	case replay.Done:
 		out := &finished{
 			Report:  report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: n.load.Graph},
-			records: sim.Records(), admissions: sim.Admissions(), unservable: sim.Unservable(), load: n.load,
+			records: sim.Records(), admissions: sim.Admissions(), handoffs: sim.Handoffs(), unservable: sim.Unservable(), load: n.load,
 			named: n.load.NamesSessions(n.cfg.Concurrency > 0), lane: sim.Lane, engine: "native",
 		}
 		if n.cfg.Routing.Mode == config.KVRouter {

@@ -36,6 +36,10 @@ type options struct {
 
 	engineArgs string
 	numWorkers int
+
+	prefillArgs, decodeArgs string // of workers in two pools
+	numPrefill, numDecode   int
+
 	modelName  string
 	nextN      int
 	nextNRates string
@@ -120,6 +124,10 @@ func flagGroups(o *options) []group {
 	fleet := newFlagSet()
 	fleet.StringVar(&o.engineArgs, "extra-engine-args", "", "the simulated engine as `json` text or the path of a JSON file: {\"engine\": {...}, ...}, or the older flat form")
 	whole(fleet, &o.numWorkers, "num-workers", 1, "simulated workers, `n` copies of the engine")
+	fleet.StringVar(&o.prefillArgs, "prefill-engine-args", "", "disaggregated serving: the engine of workers that compute prompts and hand them over, as `json` text or a file; its worker_type is prefill")
+	fleet.StringVar(&o.decodeArgs, "decode-engine-args", "", "and the engine of those that decode, as `json` text or a file; its worker_type is decode")
+	whole(fleet, &o.numPrefill, "num-prefill-workers", 1, "`n` workers that compute prompts")
+	whole(fleet, &o.numDecode, "num-decode-workers", 1, "`n` workers that decode")
 	whole(fleet, &o.nextN, "aic-nextn", 0, "speculative decoding: draft `n` tokens per step, from 1 to 5; engine arguments go before it (default: none)")
 	fleet.StringVar(&o.nextNRates, "aic-nextn-accept-rates", "", "chances that the drafts are accepted, each after the one before it: a `list` separated by commas (default: 0.85,0.3)")
 	o.route.declare(fleet)

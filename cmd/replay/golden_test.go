@@ -40,7 +40,8 @@ func flagsOf(t *testing.T, path string) (args []string, call recorded) {
 	for key, raw := range call.Kwargs {
 		value := string(raw)
 		switch key {
-		case "max_sim_time_ms", "extra_engine_args", "trace_block_size", "num_workers", "replay_concurrency", "arrival_speedup_ratio", "sla_e2e_ms",
+		case "prefill_engine_args", "decode_engine_args", "num_prefill_workers", "num_decode_workers",
+			"max_sim_time_ms", "extra_engine_args", "trace_block_size", "num_workers", "replay_concurrency", "arrival_speedup_ratio", "sla_e2e_ms",
 			"request_rate", "arrival_seed", "arrival_interval_ms", "turns_per_session", "inter_turn_delay_ms", "shared_prefix_ratio", "num_prefix_groups",
 			"agentic_lanes", "trace_shared_prefix_ratio", "trace_num_prefix_groups":
 		case "trace_format", "execution_model", "weka_nested_timestamp_basis", "router_mode":

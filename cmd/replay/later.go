@@ -19,9 +19,6 @@ type laterFlag struct {
 // §1.1) and all parameters of its Python functions (§2, dashed) that do
 // nothing here so far.
 var laterFlags = []laterFlag{
-	{feature: "disaggregated serving", names: []string{
-		"prefill-engine-args", "decode-engine-args", "num-prefill-workers=1", "num-decode-workers=1",
-	}},
 	{feature: "pass timing from AIConfigurator", names: []string{
 		"aic-backend", "aic-system", "aic-backend-version", "aic-model-path", "aic-tp-size", "aic-moe-tp-size", "aic-moe-ep-size",
 		"aic-attention-dp-size", "aic-gemm-dtype", "aic-moe-dtype", "aic-fmha-dtype", "aic-kv-cache-dtype", "aic-comm-dtype",

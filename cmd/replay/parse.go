@@ -58,9 +58,14 @@ func (o *options) check(all *pflag.FlagSet) error {
 	if why := o.nativeOnly(); why != "" {
 		switch o.engineKind {
 		case "wasm":
-			return usagef("--engine wasm is not built yet with %s", why)
+			return usagef("--engine wasm is not built yet for %s", why)
 		case "auto":
 			o.engineKind = "native"
+		}
+	}
+	for _, flag := range []string{"report-html", "timeline"} {
+		if o.given(flag) && o.disaggregated() {
+			return usagef("--%s is not built yet for workers in two pools (--prefill-engine-args); leave it out", flag)
 		}
 	}
 	return o.checkSource()
@@ -69,6 +74,9 @@ func (o *options) check(all *pflag.FlagSet) error {
 // nativeOnly names what is asked for that core.wasm does not do, and what is
 // accepted instead; "" if there is nothing.
 func (o *options) nativeOnly() string {
+	if o.disaggregated() {
+		return "workers in two pools; --engine native is accepted"
+	}
 	if o.route.mode == "kv_router" || o.route.mode == "direct" {
 		return "--router-mode " + o.route.mode + "; --engine native, or another mode, is accepted"
 	}

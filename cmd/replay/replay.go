@@ -42,7 +42,7 @@ func replayTo(o *options, around *surroundings, stdout io.Writer) error {
 // work, so that a path that cannot be written is known at once, and appear
 // only when everything has succeeded.
 func replayAll(ctx context.Context, o *options, around *surroundings) (*finished, error) {
-	cfg, engine, err := o.configure()
+	cfg, engines, err := o.configure()
 	if err != nil {
 		return nil, o.locate(err)
 	}
@@ -74,7 +74,9 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 	if around.progress != nil {
 		around.progress("", 0, 0)
 	}
-	warnEngine(engine, around.warnings)
+	for _, e := range engines {
+		warnEngine(e, around.warnings)
+	}
 	warn(o, out, around.warnings)
 	if err := errors.Join(files.write(out), pics.write(out)); err != nil {
 		return nil, err
@@ -150,6 +152,7 @@ func (out *finished) requests() *report.Requests {
 		Records: out.records, Admissions: out.admissions, Workload: out.load, Lane: out.lane,
 		Ranks: int32(out.cfg.Engine.DPSize), Tiers: out.cfg.Engine.HostOffload.Blocks > 0,
 		Route: out.route, BlockSize: int32(out.cfg.Engine.BlockSize),
+		Handoffs: out.handoffs, PrefillRanks: int32(out.cfg.Prefill.Engine.DPSize),
 	}
 	if out.named {
 		r.SessionID = out.load.SessionID

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/dryserve/dryserve/core/config"
-	"github.com/dryserve/dryserve/host/native/engineargs"
 	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/dryserve/dryserve/host/native/tracestat"
 )
@@ -110,5 +109,5 @@ func (s *settings) reading() (config.Replay, error) {
 	if n := len(s.traces); n > 1 && s.traceFormat != tracefile.Auto && !s.traceFormat.Shards() {
 		return config.Replay{}, usagef("%d trace files are given (%s); --trace-format %s takes exactly one", n, quoteAll(s.traces), s.traceFormat)
 	}
-	return s.run(engineargs.Args{Engine: config.Defaults(config.VLLM)})
+	return s.run(config.DefaultReplay(config.VLLM))
 }

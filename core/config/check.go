@@ -36,6 +36,9 @@ const (
 	NotAChance              // a probability outside [0,1]
 	NeedsSGLang             // only SGLang has it
 	NotAMultiple            // not a multiple of the block size
+	NotThisRole             // the workers of a pool have the role of the pool
+	Unlike                  // the two pools have to agree on it
+	NeedsAggregated         // only a run of whole requests has it
 )
 
 // Field names a field of Engine or Replay.
@@ -87,6 +90,8 @@ const (
 	FieldLanes
 	FieldRouterMode
 	FieldKVEventLag
+	FieldPrefillRole
+	FieldNumPrefillWorkers
 )
 
 // Fault is the first rule that a configuration breaks; the zero value means
@@ -222,8 +227,8 @@ func (r Replay) Check() Fault {
 	if f := r.Engine.Check(); !f.OK() {
 		return f
 	}
-	if r.Engine.Role != Aggregated {
-		return Fault{NotAggregated, FieldRole}
+	if f := r.checkPools(); !f.OK() {
+		return f
 	}
 	if c := count(r.NumWorkers, MaxWorkers); c != Valid {
 		return Fault{c, FieldNumWorkers}
@@ -253,6 +258,37 @@ func (r Replay) Check() Fault {
 		return Fault{Exclusive, FieldRouterMode}
 	}
 	return r.SLA.check()
+}
+
+// checkPools: a pool has its role, and both have the same backend and blocks of
+// the same size. Host memory beside handoffs is not modelled.
+func (r Replay) checkPools() Fault {
+	if !r.Disaggregated() {
+		if r.Engine.Role != Aggregated {
+			return Fault{NotAggregated, FieldRole}
+		}
+		return Fault{}
+	}
+	p := r.Prefill
+	if f := p.Engine.Check(); !f.OK() {
+		return f
+	}
+	switch {
+	case p.Engine.Role != Prefill:
+		return Fault{NotThisRole, FieldPrefillRole}
+	case r.Engine.Role != Decode:
+		return Fault{NotThisRole, FieldRole}
+	case p.Engine.BlockSize != r.Engine.BlockSize:
+		return Fault{Unlike, FieldBlockSize}
+	case p.Engine.Backend != r.Engine.Backend:
+		return Fault{Unlike, FieldBackend}
+	case p.Engine.HostOffload.Blocks+r.Engine.HostOffload.Blocks > 0:
+		return Fault{NeedsAggregated, FieldHostOffload}
+	}
+	if c := count(p.Workers, MaxWorkers); c != Valid {
+		return Fault{c, FieldNumPrefillWorkers}
+	}
+	return Fault{}
 }
 
 // check: a bound at or above 0 is set and must be positive; the end-to-end

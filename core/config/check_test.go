@@ -136,6 +136,16 @@ func TestCheck(t *testing.T) {
 			r.Routing.Mode, r.Routing.Router = KVRouter, &Router{}
 		}, Fault{Exclusive, FieldRouterMode}},
 		{"least loaded", func(r *Replay) { r.Routing.Mode = LeastLoaded }, Fault{}},
+		{"two pools", twoPools, Fault{}},
+		{"two pools of prefill", func(r *Replay) { twoPools(r); r.Engine.Role = Prefill }, Fault{NotThisRole, FieldRole}},
+		{"two pools of decode", func(r *Replay) { twoPools(r); r.Prefill.Engine.Role = Decode }, Fault{NotThisRole, FieldPrefillRole}},
+		{"pools of two block sizes", func(r *Replay) { twoPools(r); r.Prefill.Engine.BlockSize = 32 }, Fault{Unlike, FieldBlockSize}},
+		{"pools of two backends", func(r *Replay) { twoPools(r); r.Prefill.Engine.Backend = TRTLLM }, Fault{Unlike, FieldBackend}},
+		{"a pool with host memory", func(r *Replay) { offload(r); twoPools(r) }, Fault{NeedsAggregated, FieldHostOffload}},
+		{"a pool that is wrong", func(r *Replay) { twoPools(r); r.Prefill.Engine.NumGPUBlocks = 0 }, Fault{NotPositive, FieldNumGPUBlocks}},
+		{"a pool below zero", func(r *Replay) { twoPools(r); r.Prefill.Workers = -1 }, Fault{NotPositive, FieldNumPrefillWorkers}},
+		{"a pool too large", func(r *Replay) { twoPools(r); r.Prefill.Workers = MaxWorkers + 1 }, Fault{TooLarge, FieldNumPrefillWorkers}},
+		{"a role without pools", func(r *Replay) { r.Engine.Role = Decode }, Fault{NotAggregated, FieldRole}},
 		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},
 	}
 	for _, c := range cases {
@@ -180,6 +190,12 @@ func offload(r *Replay) *Engine {
 	return &r.Engine
 }
 
+// twoPools makes a run one of two pools.
+func twoPools(r *Replay) {
+	r.Prefill = Pool{Engine: r.Engine, Workers: 1}
+	r.Prefill.Engine.Role, r.Engine.Role = Prefill, Decode
+}
+
 // Every float of a run must be refused when it is NaN or infinite, also those
 // added later.
 func TestCheckRefusesNonFinite(t *testing.T) {
@@ -196,6 +212,9 @@ func TestCheckRefusesNonFinite(t *testing.T) {
 				for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 					r := DefaultReplay(VLLM)
 					r.Engine.Timing.Kind = Fixed
+					if path != nil && reflect.TypeOf(r).Field(path[0]).Name == "Prefill" {
+						twoPools(&r)
+					}
 					reflect.ValueOf(&r).Elem().FieldByIndex(at).SetFloat(x)
 					if got := r.Check(); got.Code != NotFinite {
 						t.Errorf("%s = %v: %+v", typ.Field(i).Name, x, got)

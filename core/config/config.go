@@ -108,11 +108,19 @@ func (s SLA) Set() bool { return s.TTFTMs >= 0 || s.ITLMs >= 0 || s.E2EMs >= 0 }
 // NoSLA is the SLA without bounds.
 func NoSLA() SLA { return SLA{TTFTMs: -1, ITLMs: -1, E2EMs: -1} }
 
-// Replay describes a whole run: identical aggregated workers and how requests
-// are spread over them.
+// Pool is a number of workers of one kind.
+type Pool struct {
+	Engine  Engine
+	Workers int
+}
+
+// Replay describes a whole run: identical aggregated workers, or two pools of
+// them, of which one computes prompts and hands them over to the other; and how
+// requests are spread over them.
 type Replay struct {
-	Engine          Engine
-	NumWorkers      int
+	Engine          Engine  // of the workers; in a disaggregated run of those that decode
+	NumWorkers      int     // so many
+	Prefill         Pool    // those that compute prompts; without workers: everybody serves whole requests
 	TraceBlockSize  int     // tokens per trace hash id
 	Concurrency     int     // 0: arrivals follow the trace; else the cap
 	Lanes           int     // of a graph of agents: plays under way at once; 0: all, each from its own time
@@ -123,3 +131,6 @@ type Replay struct {
 	CaptureRequests bool // keep per-request records
 	Routing         Routing
 }
+
+// Disaggregated reports whether prompts are computed in a pool of its own.
+func (r *Replay) Disaggregated() bool { return r.Prefill.Workers != 0 }

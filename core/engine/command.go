@@ -103,15 +103,17 @@ func (e *Engine) Cancel(h Handle) Code {
 // run ends. ok is false, and nothing happens, if nobody waits or a pass is in
 // flight.
 func (e *Engine) FailHead() (h Handle, tag uint32, ok bool) {
-	if h = e.firstReady(); h == 0 {
+	if h = e.candidate(); h == 0 {
 		h = e.waiting.head(e.requests.slab)
 	}
 	if h == 0 || e.pass.inFlight {
 		return 0, 0, false
 	}
+	e.beginCommand()
 	e.dequeue(h)
 	e.end(h)
 	e.requests.forget(h)
+	e.tryReserve(&e.said.Lifecycle)
 	return h, e.requests.slab[h].tag, true
 }
 

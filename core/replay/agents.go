@@ -24,6 +24,7 @@ type agents struct {
 	order []int32 // nodes by play, in order of the nodes
 	ready heap
 	ended []endedNode // at this timestamp, not flushed yet
+	quiet []int32     // those of which nothing is left, not flushed yet
 	log   lifecycle
 }
 
@@ -46,9 +47,11 @@ const (
 // agentPlay is the state of a play.
 type agentPlay struct {
 	first    int32 // its nodes begin here in agents.order
-	left     int32 // nodes not over
-	flying   int32 // nodes under way
+	todo     int32 // nodes that have not ended
+	left     int32 // nodes of which something is left
+	flying   int32 // of them, those that have begun
 	lane     int32 // -1: none
+	laneFree bool  // its lane has taken up another
 	begunMs  float64
 	lastMs   float64 // the last node's end, or the first failure
 	settleMs float64
@@ -67,7 +70,7 @@ func newAgents(g *workload.Graph, lanes int) *agents {
 	n := len(g.Nodes) - 1
 	a := &agents{
 		graph: g, lanes: min(lanes, len(g.Plays)), nodes: make([]agentNode, n), plays: make([]agentPlay, len(g.Plays)), order: make([]int32, n),
-		ready: make(heap, 0, n), ended: make([]endedNode, 0, n),
+		ready: make(heap, 0, n), ended: make([]endedNode, 0, n), quiet: make([]int32, 0, n),
 	}
 	at := int32(0)
 	for i := range a.plays {
@@ -79,6 +82,7 @@ func newAgents(g *workload.Graph, lanes int) *agents {
 		p := &a.plays[g.Nodes[i].Play]
 		a.order[p.first+p.left] = int32(i)
 		p.left++
+		p.todo++
 	}
 	a.log.begin(g)
 	for i := range a.plays {
@@ -177,10 +181,13 @@ func (a *agents) feedback(turn int32, fate TerminalStatus) {
 	a.ended = append(a.ended, endedNode{turn, fate})
 }
 
+// settled takes a request of which nothing is left, at this timestamp.
+func (a *agents) settled(turn int32) { a.quiet = append(a.quiet, turn) }
+
 // flush does what follows from the requests that have ended at nowMs: first
 // their ends, then what they leave, each in order of the nodes.
 func (a *agents) flush(nowMs float64) {
-	if len(a.ended) == 0 {
+	if len(a.ended)+len(a.quiet) == 0 {
 		return
 	}
 	slices.SortFunc(a.ended, func(x, y endedNode) int { return cmp.Compare(x.node, y.node) })
@@ -192,6 +199,9 @@ func (a *agents) flush(nowMs float64) {
 		if p.failed < 0 {
 			p.lastMs = nowMs
 		}
+		if p.todo--; p.todo == 0 && p.failed < 0 && e.fate == Completed {
+			a.freeLane(p, nowMs)
+		}
 		if e.fate == Completed {
 			a.fire(e.node, trace.Completion, nowMs)
 		} else if p.failed < 0 {
@@ -199,9 +209,10 @@ func (a *agents) flush(nowMs float64) {
 			a.skip(play, nowMs)
 		}
 	}
-	for _, e := range a.ended {
-		play := a.graph.Nodes[e.node].Play
-		a.log.node(nowMs, play, e.node, "quiescent", "")
+	slices.Sort(a.quiet)
+	for _, node := range a.quiet {
+		play := a.graph.Nodes[node].Play
+		a.log.node(nowMs, play, node, "quiescent", "")
 		p := &a.plays[play]
 		p.left--
 		p.flying--
@@ -209,7 +220,7 @@ func (a *agents) flush(nowMs float64) {
 			a.settle(play, nowMs)
 		}
 	}
-	a.ended = a.ended[:0]
+	a.ended, a.quiet = a.ended[:0], a.quiet[:0]
 }
 
 // skip ends the nodes of a failed play that have not begun.
@@ -223,12 +234,19 @@ func (a *agents) skip(play int32, nowMs float64) {
 	}
 }
 
-// settle ends a play and lets its lane take up the next one.
+// settle ends a play.
 func (a *agents) settle(play int32, nowMs float64) {
 	p := &a.plays[play]
 	p.settled, p.settleMs = true, nowMs
 	a.log.play(nowMs, play, "play_quiescent")
-	if p.lane >= 0 {
+	a.freeLane(p, nowMs)
+}
+
+// freeLane lets the lane of a play take up the next one: once all its requests
+// have ended, or it has failed and nothing of it is left.
+func (a *agents) freeLane(p *agentPlay, nowMs float64) {
+	if p.lane >= 0 && !p.laneFree {
+		p.laneFree = true
 		a.takeUp(p.lane, nowMs)
 	}
 }

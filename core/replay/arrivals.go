@@ -160,3 +160,11 @@ func (a *arrivals) feedback(turn int32, fate stretch.Fate, nowMs float64) {
 		a.open(nowMs)
 	}
 }
+
+// settled takes a turn that has ended and of which no worker has anything left:
+// where prompts are handed over it may end before its source is released.
+func (a *arrivals) settled(turn int32) {
+	if a.agents != nil {
+		a.agents.settled(turn)
+	}
+}

@@ -4,6 +4,9 @@ import "github.com/dryserve/dryserve/core/timing"
 
 // Query is what the run waits for if Step has returned NeedTiming.
 func (s *Sim) Query() (q timing.Query, ask bool) {
+	if s.pools != nil {
+		return s.pools.question()
+	}
 	if q, ask = s.kv.question(); ask || s.asking < 0 {
 		return q, ask
 	}

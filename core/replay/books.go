@@ -27,6 +27,9 @@ type books struct {
 	durationMs    float64
 	workerSeconds float64
 
+	prefillers     int // workers of a pool that computes prompts
+	prefillSeconds float64
+
 	ttft, ttst, tpot, e2e []float64
 	gaps                  stats.Gaps
 	goodput, goodputTok   int64
@@ -35,6 +38,7 @@ type books struct {
 	again      []Admission // scratch
 	records    []Record
 	admissions []Admission
+	handoffs   []Handoff // by record
 	unservable []int32
 }
 
@@ -52,6 +56,7 @@ func (b *books) init(cfg config.Replay, w *workload.Workload, varying bool) {
 // notes §6.2).
 func (b *books) tick(toMs float64) {
 	b.workerSeconds += float64(float64(b.cfg.NumWorkers)*(toMs-b.nowMs)) / 1000
+	b.prefillSeconds += float64(float64(b.prefillers)*(toMs-b.nowMs)) / 1000
 	b.nowMs = toMs
 }
 
@@ -187,6 +192,10 @@ func (s *Sim) Records() []Record { return s.books.records }
 // Admissions backs the records' admission histories.
 func (s *Sim) Admissions() []Admission { return s.books.admissions }
 
+// Handoffs says more of each of the Records of a disaggregated run; there are
+// none in others.
+func (s *Sim) Handoffs() []Handoff { return s.books.handoffs }
+
 // Unservable lists the turns that failed because they can never be served, in file order.
 func (s *Sim) Unservable() []int32 {
 	slices.Sort(s.books.unservable)
@@ -201,7 +210,7 @@ func (s *Sim) Summary() Summary {
 		CommittedPrefillTokens: b.committed, NumRequests: b.arrived, CompletedRequests: b.completed,
 		RejectedRequests: b.rejected, FailedRequests: b.failed, UnfinishedRequests: b.inFlight(),
 		TotalInputTokens: b.input, TotalOutputTokens: b.output, DurationMs: b.durationMs,
-		DecodeWorkerSeconds: b.workerSeconds,
+		PrefillWorkerSeconds: b.prefillSeconds, DecodeWorkerSeconds: b.workerSeconds,
 		DecodeGPUsPerWorker: int64(s.cfg.Engine.TensorParallelSize * s.cfg.Engine.DPSize),
 		HasSLA:              s.cfg.SLA.Set(), GoodputCompleted: b.goodput,
 		NumTTFT: int64(len(b.ttft)), NumTPOT: int64(len(b.tpot)), NumE2E: int64(len(b.e2e)),
@@ -222,7 +231,10 @@ func (s *Sim) Summary() Summary {
 		r.Agents = a.summary()
 	}
 	r.GoodputOutputTokS = float64(b.goodputTok) / seconds
-	r.GPUHours = float64(b.workerSeconds*float64(r.DecodeGPUsPerWorker)) / 3600
+	if e := s.cfg.Prefill.Engine; s.cfg.Disaggregated() {
+		r.PrefillGPUsPerWorker = int64(e.TensorParallelSize * e.DPSize)
+	}
+	r.GPUHours = (float64(b.prefillSeconds*float64(r.PrefillGPUsPerWorker)) + float64(b.workerSeconds*float64(r.DecodeGPUsPerWorker))) / 3600
 	if b.input > 0 {
 		r.PrefixReusedRatio = float64(b.most) / float64(b.input)
 		r.FirstAdmissionReused = float64(b.first) / float64(b.input)

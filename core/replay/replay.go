@@ -97,6 +97,7 @@ type Sim struct {
 	placing  placing
 	kv       *kvRouting // nil: placing alone says where requests go
 	caches   []divider  // of fast engines
+	pools    *pools     // nil: workers serve whole requests
 	ledger   ledger
 	numbers  *numbers        // plain engines: hash ids as tokens
 	talk     *talk           // nil: the workload's inputs are whole prompts
@@ -144,13 +145,17 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
-	plain := o.Plain || o.Record || len(w.Planned) > 0 || cfg.Routing.Mode == config.KVRouter || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
+	plain := o.Plain || o.Record || len(w.Planned) > 0 || cfg.Routing.Mode == config.KVRouter || cfg.Disaggregated() || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
 	switch {
 	case says != nil:
 		says.split = s.divide
 	case plain:
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)
+	}
+	if cfg.Disaggregated() {
+		s.pools = newPools(s, streaming)
+		return s
 	}
 	s.tape = newRecorder(o)
 	fast := s.build(plain)
@@ -222,6 +227,9 @@ func (s *Sim) Progress() (done, total int64) { return s.books.ended(), int64(len
 
 // Preemptions counts preempted requests since the start.
 func (s *Sim) Preemptions() int64 {
+	if s.pools != nil {
+		return s.pools.preemptions()
+	}
 	n := int64(0)
 	for _, w := range s.workers {
 		n += w.Preemptions()
@@ -237,6 +245,13 @@ func (s *Sim) Step(budget int) Status {
 	}
 	if s.windows != nil {
 		return s.stepWindows(budget)
+	}
+	if s.pools != nil {
+		status := s.pools.step(budget)
+		if status == Done || status == Stuck {
+			s.status = status
+		}
+		return status
 	}
 	for budget > 0 {
 		if s.dead {

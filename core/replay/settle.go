@@ -229,6 +229,7 @@ func (s *Sim) show(id int32) {
 			s.talk.heard(e.Turn, e.Emitted)
 		}
 		s.arrivals.feedback(e.Turn, e.Fate, s.books.nowMs)
+		s.arrivals.settled(e.Turn)
 		w.Free(r)
 	}
 	if len(ended) > 0 {

@@ -101,3 +101,20 @@ type Record struct {
 	AdmissionStart  int32 // into Admissions
 	AdmissionCount  int32
 }
+
+// Handoff is what is known besides of a request of a disaggregated run. Its
+// record's Worker is the rank that decoded, -1 if none took it. Times in ms;
+// NaN is absent.
+type Handoff struct {
+	PrefillScheduler int32 // rank that computed the prompt: worker*DPSize + rank; -1: none
+	DecodeScheduler  int32 // rank that was asked for room for it; -1: none
+	DecodeFirst      bool  // room was asked for before the prompt was computed
+	PrefillAdmits    int32 // of the record's admissions, the first ones: those of prompts
+	DecodeReused     int32 // tokens, maximum over the other admissions; -1: none
+	PrefillAdmitMs   float64
+	HeldMs           float64 // the prompt was computed and kept for the transfer
+	ReservedMs       float64
+	ActivatedMs      float64 // the prompt had arrived and could be used
+	DecodeAdmitMs    float64
+	ReleasedMs       float64 // the prompt was given up where it was computed
+}

@@ -23,12 +23,23 @@ type outcome struct {
 	Fault      replay.Fault
 	Summary    replay.Summary
 	Records    []replay.Record
+	Handoffs   []replay.Handoff     // by record
 	Admissions [][]replay.Admission // by record
 	Unservable []int32
 }
 
 func finish(s *replay.Sim, status replay.Status) outcome {
 	o := outcome{Status: status, Fault: s.Fault(), Summary: s.Summary(), Records: slices.Clone(s.Records()), Unservable: s.Unservable()}
+	if handoffs := s.Handoffs(); len(handoffs) > 0 {
+		order := make([]int, len(o.Records))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(a, b int) int { return int(o.Records[a].Turn) - int(o.Records[b].Turn) })
+		for _, i := range order {
+			o.Handoffs = append(o.Handoffs, handoffs[i])
+		}
+	}
 	slices.SortFunc(o.Records, func(a, b replay.Record) int { return int(a.Turn) - int(b.Turn) })
 	for i := range o.Records {
 		r := &o.Records[i]
@@ -117,6 +128,9 @@ func twins(t *testing.T, dir string, c *gen.ReplayCase, parityMode bool) {
 			t.Errorf("%s does not end", name)
 		}
 		return // as in the reference: speculation may preempt itself for ever
+	}
+	if !parityMode && want.Status != replay.Done && cfg.Engine.HostOffload.Blocks == 0 {
+		t.Errorf("%s gets stuck: %+v", name, want.Fault)
 	}
 	check := func(how string, got outcome) {
 		t.Helper()

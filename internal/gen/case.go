@@ -37,11 +37,23 @@ type Doc struct {
 	Lines []string `json:"lines"`
 }
 
-// Engine returns the engine object inside the extra engine args; changing it
-// changes the case. It makes the object if there is none.
+// Engine returns the engine object inside the extra engine args, or in those of
+// the first pool where there are two; changing it changes the case. It makes the
+// object if there is none.
 func (c *ReplayCase) Engine() map[string]any {
-	args := object(c.Kwargs, "extra_engine_args")
-	return object(args, "engine")
+	return c.engine("extra_engine_args", "prefill_engine_args")
+}
+
+// DecodeEngine is Engine, but of the second pool.
+func (c *ReplayCase) DecodeEngine() map[string]any {
+	return c.engine("extra_engine_args", "decode_engine_args")
+}
+
+func (c *ReplayCase) engine(only, pool string) map[string]any {
+	if c.Kwargs[pool] != nil {
+		only = pool
+	}
+	return object(object(c.Kwargs, only), "engine")
 }
 
 func object(parent map[string]any, key string) map[string]any {

@@ -9,7 +9,7 @@ import (
 
 // Families are the kinds of case that FamilyCase makes.
 func Families() []string {
-	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "kv", "kvg2"}
+	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "kv", "kvg2", "pd"}
 }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
@@ -19,6 +19,7 @@ func Families() []string {
 // instead of a trace, family formats with a trace in a format other than
 // Mooncake. Family g2 is vLLM with host memory. Families kv and kvg2 are the
 // mixture, sometimes with a synthetic workload, and g2 behind a KV router.
+// Family pd is the mixture, also with these workloads, in two pools of workers.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -35,6 +36,8 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 		return formatsCase(seed)
 	case "kv", "kvg2":
 		return routedCase(seed, family)
+	case "pd":
+		return poolsCase(seed)
 	}
 	if family == "vllm" {
 		return c, nil

@@ -154,6 +154,7 @@ func spell(sim *replay.Sim, load *workload.Workload, cfg config.Replay, kwargs m
 	requests := report.Requests{
 		Records: sim.Records(), Admissions: sim.Admissions(), Workload: load, Lane: sim.Lane,
 		Ranks: int32(cfg.Engine.DPSize), Tiers: cfg.Engine.HostOffload.Blocks > 0,
+		Handoffs: sim.Handoffs(), PrefillRanks: int32(cfg.Prefill.Engine.DPSize),
 	}
 	if cfg.Routing.Mode == config.KVRouter {
 		requests.Route, requests.BlockSize = sim.Route, int32(cfg.Engine.BlockSize)

@@ -3,6 +3,7 @@ package oracle
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dryserve/dryserve/internal/gen"
 )
@@ -19,6 +20,7 @@ func Shrink(c *gen.ReplayCase, keep func(*gen.ReplayCase) bool, budget int) (sma
 		s.dropLines()
 		s.dropSettings(func(c *gen.ReplayCase) map[string]any { return c.Kwargs })
 		s.dropSettings((*gen.ReplayCase).Engine)
+		s.dropSettings((*gen.ReplayCase).DecodeEngine)
 		s.simplifyNumbers()
 		s.simplifyRows()
 		changed = s.kept > before
@@ -81,7 +83,7 @@ func (s *shrinker) dropLines() {
 // timing model does not go but becomes simple.
 func (s *shrinker) dropSettings(of func(*gen.ReplayCase) map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(of(s.best))) {
-		if key != "backend" && key != "extra_engine_args" && key != "timing_model" && key != "trace_format" && key != "execution_model" {
+		if !strings.HasSuffix(key, "engine_args") && key != "backend" && key != "worker_type" && key != "timing_model" && key != "trace_format" && key != "execution_model" {
 			s.try(func(c *gen.ReplayCase) { delete(of(c), key) })
 		}
 	}
@@ -89,7 +91,7 @@ func (s *shrinker) dropSettings(of func(*gen.ReplayCase) map[string]any) {
 
 // simplifyNumbers tries rounder and smaller values of what cannot go.
 func (s *shrinker) simplifyNumbers() {
-	for _, key := range []string{"num_workers", "replay_concurrency"} {
+	for _, key := range []string{"num_workers", "num_prefill_workers", "num_decode_workers", "replay_concurrency"} {
 		for v, ok := number(s.best.Kwargs[key]); ok && v > 1; v-- {
 			if !s.try(func(c *gen.ReplayCase) { c.Kwargs[key] = v - 1 }) {
 				break
@@ -107,11 +109,14 @@ func (s *shrinker) simplifyNumbers() {
 	if show(s.best.Engine()["timing_model"]) != show(fixed) {
 		s.try(func(c *gen.ReplayCase) { c.Engine()["timing_model"], c.Profile = fixed, nil })
 	}
+	if show(s.best.DecodeEngine()["timing_model"]) != show(fixed) {
+		s.try(func(c *gen.ReplayCase) { c.DecodeEngine()["timing_model"] = fixed })
+	}
 	engine, hasEngine := number(s.best.Engine()["block_size"])
 	trace, hasTrace := number(s.best.Kwargs["trace_block_size"])
 	if hasEngine && hasTrace && (engine != 4 || trace != 4) {
 		s.try(func(c *gen.ReplayCase) {
-			c.Engine()["block_size"], c.Kwargs["trace_block_size"] = 4, 4
+			c.Engine()["block_size"], c.DecodeEngine()["block_size"], c.Kwargs["trace_block_size"] = 4, 4, 4
 		})
 	}
 }

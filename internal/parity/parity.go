@@ -8,6 +8,7 @@ package parity
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -27,27 +28,37 @@ func Config(kwargs map[string]any) (config.Replay, error) { return ConfigWith(kw
 func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTable, error)) (config.Replay, error) {
 	c := config.DefaultReplay(config.VLLM)
 	c.Parity, c.CaptureRequests = true, true
+	prefillers, decoders := 1, 1
 	numbers := map[string]*float64{
 		"arrival_speedup_ratio": &c.ArrivalSpeedup, "max_sim_time_ms": &c.MaxSimTimeMs,
 		"sla_ttft_ms": &c.SLA.TTFTMs, "sla_itl_ms": &c.SLA.ITLMs, "sla_e2e_ms": &c.SLA.E2EMs,
 	}
 	counts := map[string]*int{
 		"num_workers": &c.NumWorkers, "trace_block_size": &c.TraceBlockSize, "replay_concurrency": &c.Concurrency, "agentic_lanes": &c.Lanes,
+		"num_prefill_workers": &prefillers, "num_decode_workers": &decoders,
+	}
+	split, err := pools(kwargs)
+	if err != nil {
+		return c, err
 	}
 	for key, value := range kwargs {
 		if value == nil {
 			continue
 		}
-		if key == "extra_engine_args" {
+		if role, ok := engineKeys[key]; ok {
 			text, err := json.Marshal(value)
 			if err != nil {
 				return c, err
 			}
-			args, err := engineargs.Options{LoadProfile: load}.Parse("extra_engine_args", text)
+			args, err := engineargs.Options{LoadProfile: load, Flag: key, Role: role}.Parse(key, text)
 			if err != nil {
 				return c, err
 			}
-			c.Engine = args.Engine
+			if role == config.Prefill {
+				c.Prefill.Engine = args.Engine
+			} else {
+				c.Engine = args.Engine
+			}
 			continue
 		}
 		if syntheticKeys[key] || traceKeys[key] || routerKeys[key] {
@@ -68,6 +79,9 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 			return c, fmt.Errorf("%s is not translated", key)
 		}
 	}
+	if split {
+		c.Prefill.Workers, c.NumWorkers = prefillers, decoders
+	}
 	if err := routing(kwargs, &c); err != nil {
 		return c, err
 	}
@@ -78,6 +92,26 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 		return c, fmt.Errorf("fault %d in field %d", f.Code, f.Field)
 	}
 	return c, nil
+}
+
+// engineKeys are the arguments that describe engines.
+var engineKeys = map[string]config.Role{
+	"extra_engine_args": config.Aggregated, "prefill_engine_args": config.Prefill, "decode_engine_args": config.Decode,
+}
+
+// pools reports whether the arguments are for two pools, and checks which stand
+// together.
+func pools(kwargs map[string]any) (split bool, err error) {
+	given := func(key string) bool { return kwargs[key] != nil }
+	whole := func(key string) bool { n, err := toFloat(kwargs[key]); return !given(key) || err == nil && n == 1 }
+	split = given("prefill_engine_args") || given("decode_engine_args")
+	switch {
+	case split && given("extra_engine_args"), given("prefill_engine_args") != given("decode_engine_args"):
+		return split, errors.New("want extra_engine_args, or prefill_engine_args and decode_engine_args")
+	case split && !whole("num_workers"), !split && !(whole("num_prefill_workers") && whole("num_decode_workers")):
+		return split, errors.New("want num_workers, or num_prefill_workers and num_decode_workers")
+	}
+	return split, nil
 }
 
 func toFloat(v any) (float64, error) {

@@ -2,6 +2,7 @@ package engineargs
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/dryserve/dryserve/core/config"
 )
@@ -19,6 +20,7 @@ func (d *decoder) check() error {
 	}
 	d.args.Engine.PrefillScheduleInterval = int(min(d.args.PrefillScheduleInterval, uint64(config.Unbounded)))
 	d.args.Engine.SGLang = d.args.sglang()
+	d.args.Engine.Transfer = d.args.transfer()
 	if fault := d.args.Engine.Check(); !fault.OK() {
 		return d.fault(fault)
 	}
@@ -163,14 +165,27 @@ func limit(f config.Field) int64 {
 // checkBuilt refuses what is valid and not built yet.
 func (d *decoder) checkBuilt() error {
 	n := d.feature
-	switch e := d.args.Engine; {
-	case e.Role != config.Aggregated && d.at["engine.worker_type"].kind == boolean:
-		n = notBuilt{"disaggregated serving", d.at["engine.worker_type"], "false"}
-	case e.Role != config.Aggregated:
-		n = notBuilt{"disaggregated serving", d.at["engine.worker_type"], `"aggregated"`}
-	}
 	if n.feature == "" {
 		return nil
 	}
 	return d.errorf(n.at, "%s is %s, but %s is not built yet; %s is accepted", n.at.path, n.at.found(), n.feature, n.accepted)
+}
+
+// checkRole: the workers of a pool say so.
+func (d *decoder) checkRole() error {
+	want, flag := d.options.Role, d.options.flag()
+	if d.args.Engine.Role == want {
+		return nil
+	}
+	v, said := d.at["engine.worker_type"]
+	accepted := strconv.Quote(roleWords[want])
+	switch {
+	case !said:
+		return fmt.Errorf("%s: worker_type is not given; %s is accepted", d.source, accepted)
+	case v.kind == boolean && want == config.Aggregated:
+		accepted = "false"
+	case v.kind == boolean:
+		accepted = "worker_type " + accepted
+	}
+	return d.errorf(v, "%s is %s; %s is accepted in %s", v.path, v.found(), accepted, flag)
 }

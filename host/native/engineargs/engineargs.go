@@ -26,8 +26,8 @@ import (
 	"github.com/dryserve/dryserve/host/native/profile"
 )
 
-// Flag is the command-line flag whose argument Load takes; it names inline
-// JSON in sentences.
+// Flag is the command-line flag whose argument Load takes where Options name
+// no other; it names inline JSON in sentences.
 const Flag = "--extra-engine-args"
 
 // maxFileBytes bounds a file of engine arguments; real ones have under 4 KiB.
@@ -52,7 +52,7 @@ type OptString struct {
 }
 
 // Args is one engine as launched. Engine is what the simulation reads; the
-// rest cannot change an offline replay of aggregated workers.
+// rest cannot change an offline replay.
 //
 // Source of fields and defaults: reference behaviour notes, engine §2.
 type Args struct {
@@ -114,6 +114,15 @@ func (a *Args) sglang() config.SGLangOptions {
 	return o
 }
 
+// transfer is what the simulation reads of the link to other workers.
+func (a *Args) transfer() config.Transfer {
+	t := config.Transfer{BytesPerToken: int(min(a.KVTransferBytesPerToken.V, uint64(config.Unbounded))), BandwidthGBs: a.KVTransferBandwidthGBs.V}
+	if a.DestinationMissing {
+		t.Timing = config.DestinationMissing
+	}
+	return t
+}
+
 // Dynamo holds options of a live worker.
 type Dynamo struct {
 	EnableLocalIndexer      bool
@@ -153,6 +162,10 @@ func defaults(b config.Backend) Args {
 
 // Options say what stands beside the arguments.
 type Options struct {
+	// Flag is the command-line flag whose argument is read, "" for the usual
+	// one, and Role what its workers are for.
+	Flag string
+	Role config.Role
 	// LoadProfile and LoadGrid load a file of pass durations; nil: the
 	// functions of that name in package profile.
 	LoadProfile func(path string) (*config.ProfileTable, error)
@@ -174,31 +187,39 @@ func Load(argument string) (Args, error) { return Options{}.Load(argument) }
 
 // Load is the Load of this package with options.
 func (o Options) Load(argument string) (Args, error) {
+	flag := o.flag()
 	switch text := strings.TrimLeft(argument, " \t\r\n"); {
 	case text == "":
-		return Args{}, errors.New(Flag + " is empty; JSON or the path of a JSON file is accepted")
+		return Args{}, errors.New(flag + " is empty; JSON or the path of a JSON file is accepted")
 	case strings.IndexByte(`{["`, text[0]) >= 0:
-		return o.Parse(Flag, []byte(argument))
+		return o.Parse(flag, []byte(argument))
 	}
-	data, err := readFile(argument)
+	data, err := readFile(flag, argument)
 	if err != nil {
 		return Args{}, err
 	}
 	return o.Parse(argument, data)
 }
 
-func readFile(path string) ([]byte, error) {
+func (o Options) flag() string {
+	if o.Flag != "" {
+		return o.Flag
+	}
+	return Flag
+}
+
+func readFile(flag, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: cannot open %s: %w; JSON or the path of a JSON file is accepted", Flag, path, cliutil.Reason(err))
+		return nil, fmt.Errorf("%s: cannot open %s: %w; JSON or the path of a JSON file is accepted", flag, path, cliutil.Reason(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: cannot read %s: %w", Flag, path, cliutil.Reason(err))
+		return nil, fmt.Errorf("%s: cannot read %s: %w", flag, path, cliutil.Reason(err))
 	}
 	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("%s: %s is larger than %d MiB; a JSON object of engine arguments is accepted", Flag, path, maxFileBytes>>20)
+		return nil, fmt.Errorf("%s: %s is larger than %d MiB; a JSON object of engine arguments is accepted", flag, path, maxFileBytes>>20)
 	}
 	return data, nil
 }
@@ -218,7 +239,7 @@ func (o Options) Parse(source string, data []byte) (Args, error) {
 	if root.kind != object {
 		return Args{}, d.errorf(root, "engine arguments are %s; a JSON object is accepted", root.found())
 	}
-	steps := []func() error{func() error { return d.form(root) }, d.kvBytes, d.check, d.checkBuilt, d.loadTiming}
+	steps := []func() error{func() error { return d.form(root) }, d.kvBytes, d.check, d.checkBuilt, d.checkRole, d.loadTiming}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return Args{}, err

@@ -20,6 +20,9 @@ type Requests struct {
 	Ranks      int32 // data-parallel ranks of a worker; 0 means 1
 	Tiers      bool  // say which tokens were found on the GPU and which in host memory
 
+	Handoffs     []replay.Handoff // by record, of a disaggregated run
+	PrefillRanks int32            // data-parallel ranks of a worker that computes prompts
+
 	// SessionID names a session of the workload in the records. Nil leaves
 	// session and turn null, as the reference does where every session has
 	// one turn and arrivals follow the trace.
@@ -56,7 +59,11 @@ func (r *Requests) WriteJSONL(w io.Writer) error {
 	})
 	buf := make([]byte, 0, flushBytes+8<<10)
 	for _, i := range order {
-		buf = r.appendRecord(buf, &r.Records[i], ordinal(ordinals, r.Records[i].Turn))
+		var handoff *replay.Handoff
+		if r.Handoffs != nil {
+			handoff = &r.Handoffs[i]
+		}
+		buf = r.appendRecord(buf, &r.Records[i], handoff, ordinal(ordinals, r.Records[i].Turn))
 		if len(buf) >= flushBytes {
 			if _, err := w.Write(buf); err != nil {
 				return err
@@ -98,8 +105,9 @@ func ordinal(ordinals []int32, turn int32) int32 {
 }
 
 // appendRecord writes one line with the fields of the reference in their
-// order. Fields of disaggregated serving and of pressure events are always null or empty here.
-func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []byte {
+// order. Fields of disaggregated serving are null without a handoff, those of
+// pressure events are always null or empty here.
+func (r *Requests) appendRecord(b []byte, rec *replay.Record, handoff *replay.Handoff, ordinal int32) []byte {
 	t := &r.Workload.Turns[rec.Turn]
 	dispatchedMs := math.NaN()
 	if r.Workload.Graph != nil {
@@ -130,12 +138,17 @@ func (r *Requests) appendRecord(b []byte, rec *replay.Record, ordinal int32) []b
 	if r.Tiers {
 		b = r.appendTiers(b, rec)
 	}
-	b = appendWhole(b, `,"prefill_worker_idx":null,"decode_worker_idx":`, rec.Worker)
-	b = append(b, `,"prefill_admit_ms":null,"source_held_ms":null,"destination_reserved_ms":null`...)
-	b = append(b, `,"destination_activated_ms":null,"decode_admit_ms":null,"source_released_ms":null`...)
-	b = append(b, `,"decode_reused_input_tokens":null,"prefill_route_overlap_tokens":null,"decode_route_overlap_tokens":null`...)
-	b = r.appendRoute(b, rec)
-	b = r.appendAdmissions(b, rec)
+	if handoff != nil {
+		b = r.appendHandoff(b, rec, handoff)
+	} else {
+		b = appendWhole(b, `,"prefill_worker_idx":null,"decode_worker_idx":`, rec.Worker)
+		b = append(b, `,"prefill_admit_ms":null,"source_held_ms":null,"destination_reserved_ms":null`...)
+		b = append(b, `,"destination_activated_ms":null,"decode_admit_ms":null,"source_released_ms":null`...)
+		b = append(b, `,"decode_reused_input_tokens":null,"prefill_route_overlap_tokens":null,"decode_route_overlap_tokens":null`...)
+		b = append(b, `,"routing_history":[`...)
+		b = append(r.appendRoute(b, "agg", rec.Worker, max(r.Ranks, 1), r.route(rec.Turn)), ']')
+	}
+	b = r.appendAdmissions(b, rec, handoff)
 	b = append(b, `,"pressure_record_ordinals":[],"terminal_status":"`...)
 	b = append(b, statusWord(rec.Status)...)
 	return append(b, "\"}\n"...)
@@ -165,57 +178,76 @@ func (r *Requests) appendNode(b []byte, turn int32) []byte {
 	return append(b, `},"uuid":"`...)
 }
 
-// appendRoute writes where the request was placed. Only a KV router knows of
-// blocks and lets requests wait.
-func (r *Requests) appendRoute(b []byte, rec *replay.Record) []byte {
-	var route replay.Route
-	known := false
-	if r.Route != nil {
-		route, known = r.Route(rec.Turn)
+// route is what the KV router said of a turn.
+func (r *Requests) route(turn int32) routed {
+	if r.Route == nil {
+		return routed{}
 	}
+	route, known := r.Route(turn)
+	return routed{route, known}
+}
+
+// routed is what a KV router said of a request, if it has.
+type routed struct {
+	replay.Route
+	known bool
+}
+
+// appendRoute writes where a request was placed. Only a KV router knows of
+// blocks and lets requests wait.
+func (r *Requests) appendRoute(b []byte, pool string, scheduler, ranks int32, route routed) []byte {
 	enteredMs, releasedMs := math.NaN(), math.NaN()
 	outcome := "immediate"
 	if route.Waited {
 		outcome, enteredMs, releasedMs = "queued", route.EnteredMs, route.ReleasedMs
 	}
-	ranks := max(r.Ranks, 1)
-	b = append(b, `,"routing_history":[{"pool":"agg","outcome":"`...)
-	b = append(append(b, outcome...), '"')
-	b = appendMs(b, `,"queue_entered_at_ms":`, enteredMs)
+	b = append(append(b, `{"pool":"`...), pool...)
+	b = append(append(b, `","outcome":"`...), outcome...)
+	b = appendMs(b, `","queue_entered_at_ms":`, enteredMs)
 	b = appendMs(b, `,"released_at_ms":`, releasedMs)
 	b = appendMs(b, `,"queue_wait_ms":`, route.ReleasedMs-route.EnteredMs)
-	b = appendWhole(b, `,"logical_worker_id":`, rec.Worker/ranks)
-	b = appendWhole(b, `,"scheduler_id":`, rec.Worker)
-	b = appendWhole(b, `,"dp_rank":`, rec.Worker%ranks)
+	b = appendWhole(b, `,"logical_worker_id":`, scheduler/ranks)
+	b = appendWhole(b, `,"scheduler_id":`, scheduler)
+	b = appendWhole(b, `,"dp_rank":`, scheduler%ranks)
 	b = appendWhole(b, `,"reported_overlap_tokens":`, route.OverlapBlocks*r.BlockSize)
-	if !known {
-		return append(b, `,"selected_overlap_blocks":null,"best_available_overlap_blocks":null,"overlap_regret_blocks":null,"placement_replica_id":null}]`...)
+	if !route.known {
+		return append(b, `,"selected_overlap_blocks":null,"best_available_overlap_blocks":null,"overlap_regret_blocks":null,"placement_replica_id":null}`...)
 	}
 	b = appendWhole(b, `,"selected_overlap_blocks":`, route.OverlapBlocks)
 	b = appendWhole(b, `,"best_available_overlap_blocks":`, route.BestBlocks)
 	b = appendWhole(b, `,"overlap_regret_blocks":`, route.BestBlocks-route.OverlapBlocks)
-	return append(b, `,"placement_replica_id":null}]`...)
+	return append(b, `,"placement_replica_id":null}`...)
 }
 
-func (r *Requests) appendAdmissions(b []byte, rec *replay.Record) []byte {
+func (r *Requests) appendAdmissions(b []byte, rec *replay.Record, handoff *replay.Handoff) []byte {
+	pool, first := "agg", int32(0) // of the pool
+	readmissions := max(rec.AdmissionCount-1, 0)
+	if handoff != nil {
+		pool = "prefill"
+		readmissions = max(handoff.PrefillAdmits-1, 0) + max(rec.AdmissionCount-handoff.PrefillAdmits-1, 0)
+	}
 	b = append(b, `,"admission_history":[`...)
 	for i, a := range r.Admissions[rec.AdmissionStart : rec.AdmissionStart+rec.AdmissionCount] {
 		if i > 0 {
 			b = append(b, ',')
 		}
+		if handoff != nil && int32(i) == handoff.PrefillAdmits {
+			pool, first = "decode", int32(i)
+		}
 		b = appendWhole(b, `{"admission_ordinal":`, int32(i))
-		b = appendWhole(b, `,"pool_admission_ordinal":`, int32(i))
-		b = appendMs(b, `,"pool":"agg","at_ms":`, a.AtMs)
+		b = appendWhole(b, `,"pool_admission_ordinal":`, int32(i)-first)
+		b = append(append(b, `,"pool":"`...), pool...)
+		b = appendMs(b, `","at_ms":`, a.AtMs)
 		b = appendWhole(b, `,"reused_input_tokens":`, a.Reused)
 		if r.Tiers && i == 0 { // the reference tells them apart at the first only
 			b = appendWhole(b, `,"g1_reused_input_tokens":`, a.Reused-rec.FirstHostTokens)
 			b = appendWhole(b, `,"host_reused_input_tokens":`, rec.FirstHostTokens)
 		}
-		b = strconv.AppendBool(append(b, `,"is_readmission":`...), i > 0)
+		b = strconv.AppendBool(append(b, `,"is_readmission":`...), int32(i) > first)
 		b = append(b, '}')
 	}
 	b = appendWhole(b, `],"admission_count":`, rec.AdmissionCount)
-	return appendWhole(b, `,"readmission_count":`, max(rec.AdmissionCount-1, 0))
+	return appendWhole(b, `,"readmission_count":`, readmissions)
 }
 
 // appendTiers splits what was reused at the first admission by where it was.

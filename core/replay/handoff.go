@@ -1,0 +1,375 @@
+package replay
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/stretch"
+)
+
+// handoffs takes every request of a disaggregated run from its arrival to its
+// end. vLLM and TensorRT-LLM compute the prompt first and then look for a
+// worker that decodes; SGLang reserves room there first. One action of a request
+// is under way at a time; each waits for its turn in one queue (replay notes
+// §6.3, corrections §1, §5 and §7).
+type handoffs struct {
+	pools     *pools
+	slots     []handoff
+	free      []int32
+	begun     int32
+	reserves  bool // before the prompt is computed
+	transfer  config.Transfer
+	actions   []action
+	at        int  // of actions: the next to be done
+	transfers heap // under way: by end, then by request; turn is the slot
+	spell     plain
+}
+
+// action is what a handoff does next.
+type action struct {
+	kind actionKind
+	slot int32
+}
+
+type actionKind uint8
+
+const (
+	submit actionKind = iota
+	reserve
+	startTransfer
+	activate
+	release
+	cancel // what is left of a request that will not be served
+)
+
+// handoff is a request under way.
+type handoff struct {
+	turn      int32
+	ordinal   int32 // of the arrival
+	source    place // of the prompt
+	target    place
+	submitted bool
+	held      bool
+	asked     bool // a destination is pending or reserved
+	reserved  bool
+	missing   int32 // tokens the destination lacks
+	waits     bool  // an action is queued or deferred, or a transfer under way
+	ended     bool
+	fate      stretch.Fate
+	record    int32 // its number, -1: none
+
+	times    []float64 // of its tokens
+	admits   []Admission
+	prefills int32 // of admits, those by the source
+	most     int32 // reused tokens of these
+	decoded  int32 // of the others; -1: none
+	told     Handoff
+}
+
+func (h *handoffs) init(p *pools) {
+	s := p.sim
+	h.pools, h.reserves, h.transfer = p, s.cfg.Engine.Backend == config.SGLang, s.cfg.Prefill.Engine.Transfer
+	h.spell = plain{load: s.load, numbers: s.numbers, talk: s.talk, traceSize: s.cfg.TraceBlockSize}
+}
+
+// begin takes a request that arrives.
+func (h *handoffs) begin(turn int32) {
+	if len(h.free) == 0 {
+		h.free = append(h.free, int32(len(h.slots)))
+		h.slots = append(h.slots, handoff{})
+	}
+	slot := h.free[len(h.free)-1]
+	h.free = h.free[:len(h.free)-1]
+	r := &h.slots[slot]
+	nan := math.NaN()
+	*r = handoff{
+		turn: turn, ordinal: h.begun, record: -1, decoded: -1, times: r.times[:0], admits: r.admits[:0],
+		told: Handoff{
+			PrefillScheduler: -1, DecodeScheduler: -1, DecodeReused: -1, DecodeFirst: h.reserves,
+			PrefillAdmitMs: nan, HeldMs: nan, ReservedMs: nan, ActivatedMs: nan, DecodeAdmitMs: nan, ReleasedMs: nan,
+		},
+	}
+	h.begun++
+	if h.reserves {
+		h.push(reserve, slot)
+	} else {
+		h.push(submit, slot)
+	}
+}
+
+// push queues an action.
+func (h *handoffs) push(kind actionKind, slot int32) {
+	h.slots[slot].waits = true
+	h.actions = append(h.actions, action{kind, slot})
+}
+
+// resume queues what waited for the end of a worker's pass.
+func (h *handoffs) resume(m *member) {
+	h.actions = append(h.actions, m.deferred...)
+	m.deferred = m.deferred[:0]
+}
+
+// act does what is queued, and what comes of it.
+func (h *handoffs) act() {
+	for h.at < len(h.actions) {
+		a := h.actions[h.at]
+		h.at++
+		h.do(a)
+		h.pools.moved = true
+	}
+	h.actions, h.at = h.actions[:0], 0
+}
+
+// do does an action, or lets it wait for the end of the worker's pass.
+func (h *handoffs) do(a action) {
+	r := &h.slots[a.slot]
+	r.waits = false
+	switch a.kind {
+	case submit:
+		h.submit(r, a.slot)
+	case reserve:
+		h.reserve(r, a.slot)
+	case startTransfer:
+		ms := h.transferMs(r)
+		if ms > 0 {
+			r.waits = true
+			h.transfers.push(event{h.pools.sim.books.nowMs + ms, r.ordinal, a.slot})
+		} else {
+			h.push(activate, a.slot)
+		}
+	case activate:
+		q := &h.pools.decode
+		m := q.members[r.target.worker]
+		if h.wait(m, a) {
+			return
+		}
+		m.g.Activate(int(r.target.rank), r.target.handle)
+		m.outside[r.target.rank]--
+		r.told.ActivatedMs = h.pools.sim.books.nowMs
+		h.after(q, m, r.target.rank)
+		h.push(release, a.slot)
+	case release:
+		q := &h.pools.prefill
+		m := q.members[r.source.worker]
+		if h.wait(m, a) {
+			return
+		}
+		m.g.ReleaseSource(int(r.source.rank), r.source.handle)
+		m.outside[r.source.rank]--
+		r.told.ReleasedMs = h.pools.sim.books.nowMs
+		h.after(q, m, r.source.rank)
+		h.close(r, a.slot)
+	case cancel:
+		h.cancel(r, a.slot)
+	}
+}
+
+// wait defers an action on a worker whose pass is under way.
+func (h *handoffs) wait(m *member, a action) bool {
+	if m.flying {
+		h.slots[a.slot].waits = true
+		m.deferred = append(m.deferred, a)
+	}
+	return m.flying
+}
+
+// after takes what a command said besides.
+func (h *handoffs) after(q *pool, m *member, rank int32) {
+	h.facts(m.g.Effects(int(rank)).Lifecycle)
+	q.wake(m)
+}
+
+// request spells a request.
+func (h *handoffs) request(r *handoff, slot int32) engine.Request {
+	load := h.spell.load
+	t := &load.Turns[r.turn]
+	q := engine.Request{Tag: uint32(slot), MaxOutput: int(t.Output)}
+	binary.BigEndian.PutUint64(q.UUID[8:], uint64(r.turn)+1)
+	if h.spell.talk != nil {
+		q.Tokens, q.OutputIDs = h.spell.talk.request(r.turn)
+	} else {
+		q.Tokens = h.spell.prompt(t)
+	}
+	if t.Planned >= 0 {
+		q.OutputIDs = load.Planned[load.PlannedOff[t.Planned]:load.PlannedOff[t.Planned+1]]
+	}
+	return q
+}
+
+// submit gives the prompt to a worker that computes it: one token of output
+// at most, which nobody sees (engine notes §13).
+func (h *handoffs) submit(r *handoff, slot int32) {
+	q := &h.pools.prefill
+	request := h.request(r, slot)
+	request.MaxOutput = min(request.MaxOutput, 1)
+	request.OutputIDs = request.OutputIDs[:min(len(request.OutputIDs), 1)]
+	r.source = q.pick()
+	m := q.members[r.source.worker]
+	r.source.handle, _ = m.g.SubmitPrefill(int(r.source.rank), request) // the UUID is new and the output is not negative
+	r.submitted = true
+	r.told.PrefillScheduler = q.scheduler(r.source)
+	q.wake(m)
+}
+
+// reserve asks a worker that decodes for room for the prompt.
+func (h *handoffs) reserve(r *handoff, slot int32) {
+	q := &h.pools.decode
+	request := h.request(r, slot)
+	r.target = q.pick()
+	r.told.DecodeScheduler = q.scheduler(r.target)
+	m := q.members[r.target.worker]
+	handle, code := m.g.Reserve(int(r.target.rank), request)
+	if code != engine.Applied {
+		h.refused(slot, stretch.Failed)
+		return
+	}
+	r.target.handle, r.asked = handle, true
+	h.after(q, m, r.target.rank)
+}
+
+// transferMs is how long the prompt is under way (replay notes §6.3).
+func (h *handoffs) transferMs(r *handoff) float64 {
+	t := h.transfer
+	if t.BytesPerToken == 0 || t.BandwidthGBs == 0 {
+		return 0
+	}
+	tokens := h.spell.load.Turns[r.turn].Input
+	if t.Timing == config.DestinationMissing {
+		tokens = r.missing
+	}
+	return float64(float64(tokens)*float64(t.BytesPerToken)) / float64(t.BandwidthGBs*1e9) * 1000
+}
+
+// facts takes what ranks say of handoffs.
+func (h *handoffs) facts(list []engine.Lifecycle) {
+	for i := range list {
+		f := &list[i]
+		slot := int32(f.Tag)
+		r := &h.slots[slot]
+		if f.Kind == engine.SourceHeld {
+			r.held, r.told.HeldMs = true, h.pools.sim.books.nowMs
+			h.pools.prefill.members[r.source.worker].outside[r.source.rank]++
+		} else {
+			r.reserved, r.told.ReservedMs, r.missing = true, h.pools.sim.books.nowMs, int32(f.Tokens)
+			h.pools.decode.members[r.target.worker].outside[r.target.rank]++
+		}
+		switch {
+		case r.held && r.reserved:
+			h.push(startTransfer, slot)
+		case r.held:
+			h.push(reserve, slot)
+		default:
+			h.push(submit, slot)
+		}
+	}
+}
+
+// admitted notes that a pass that begins now has admitted a request.
+func (h *handoffs) admitted(slot int32, bySource bool, reused int) {
+	r := &h.slots[slot]
+	nowMs := h.pools.sim.books.nowMs
+	r.admits = append(r.admits, Admission{nowMs, int32(reused)})
+	if bySource {
+		if r.prefills++; r.prefills == 1 {
+			r.told.PrefillAdmitMs = nowMs
+		}
+		r.most = max(r.most, int32(reused))
+		return
+	}
+	if r.decoded < 0 {
+		r.told.DecodeAdmitMs = nowMs
+	}
+	r.decoded = max(r.decoded, int32(reused))
+}
+
+// generated takes an output of a worker that decodes.
+func (h *handoffs) generated(o *engine.Output) {
+	r := &h.slots[o.Tag]
+	if o.HasToken {
+		r.times = append(r.times, h.pools.sim.books.nowMs)
+	}
+	if o.Rejected {
+		r.fate = stretch.Rejected
+	}
+	if o.Completed {
+		h.end(r)
+		h.close(r, int32(o.Tag))
+	}
+}
+
+// refused takes a request that will not be served: no worker takes its prompt,
+// or it was given up.
+func (h *handoffs) refused(slot int32, fate stretch.Fate) {
+	r := &h.slots[slot]
+	r.fate = fate
+	if !math.IsNaN(r.told.ActivatedMs) { // only its source is left
+		h.end(r)
+		h.close(r, slot)
+		return
+	}
+	h.push(cancel, slot)
+}
+
+// cancel gives up what a request has, then ends it.
+func (h *handoffs) cancel(r *handoff, slot int32) {
+	if r.held {
+		q := &h.pools.prefill
+		m := q.members[r.source.worker]
+		m.g.CancelSource(int(r.source.rank), r.source.handle)
+		m.outside[r.source.rank]--
+		h.after(q, m, r.source.rank)
+	}
+	if r.asked {
+		q := &h.pools.decode
+		m := q.members[r.target.worker]
+		m.g.CancelDestination(int(r.target.rank), r.target.handle)
+		if r.reserved {
+			m.outside[r.target.rank]--
+		}
+		h.after(q, m, r.target.rank)
+	}
+	h.end(r)
+	h.close(r, slot)
+}
+
+// end books a request that ends now.
+func (h *handoffs) end(r *handoff) {
+	s := h.pools.sim
+	b := &s.books
+	r.ended = true
+	result := stretch.Result{Turn: r.turn, Rank: r.target.rank, Admits: int32(len(r.admits)), Emitted: int32(len(r.times)), Fate: r.fate}
+	var again []Admission
+	if len(r.admits) > 0 {
+		result.AdmitMs, result.Reused, again = r.admits[0].AtMs, r.admits[0].Reused, r.admits[1:]
+	}
+	result.Most = max(r.most, r.decoded)
+	b.account(r.target.worker, result, r.times, again, b.nowMs)
+	if s.cfg.CaptureRequests {
+		r.record = int32(len(b.records)) - 1
+		rec := &b.records[r.record]
+		rec.ReusedTokens = r.most
+		if rec.Worker = -1; r.asked {
+			rec.Worker = r.told.DecodeScheduler
+		}
+		r.told.PrefillAdmits, r.told.DecodeReused = r.prefills, r.decoded
+		b.handoffs = append(b.handoffs, r.told)
+	}
+	if s.talk != nil {
+		s.talk.heard(r.turn, result.Emitted)
+	}
+	s.arrivals.feedback(r.turn, r.fate, b.nowMs)
+}
+
+// close forgets a request once nothing of it is left.
+func (h *handoffs) close(r *handoff, slot int32) {
+	if !r.ended || r.waits {
+		return
+	}
+	if r.record >= 0 {
+		h.pools.sim.books.handoffs[r.record].ReleasedMs = r.told.ReleasedMs
+	}
+	h.pools.sim.arrivals.settled(r.turn)
+	h.free = append(h.free, slot)
+}

@@ -1,0 +1,329 @@
+package replay
+
+import (
+	"slices"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/group"
+	"github.com/dryserve/dryserve/core/stretch"
+	"github.com/dryserve/dryserve/core/timing"
+)
+
+// pool is the workers of one role in a disaggregated run. A worker keeps its
+// number for good; those that get requests are listed in active.
+type pool struct {
+	pools   *pools
+	engine  config.Engine
+	members []*member // by number
+	active  []int32   // that get requests, ascending
+	turn    int       // of the ranks of the active ones, the one that is next
+
+	due    []int32 // idle ones that may have something to do, ascending
+	asking *member // whose pass waits for its duration
+	spun   int     // passes without duration in this call of drive
+
+	// Where passes are counted, all idle ones are due, and passing counts those
+	// that did nothing as often as the reference passes them (see parked).
+	counts  bool
+	driving bool
+}
+
+// member is a worker of a pool.
+type member struct {
+	id        int32
+	g         *group.Group
+	flying    bool // a pass is under way
+	due       bool
+	skipped   bool // it had nothing to do in this scan
+	startMs   float64
+	effect    bool // of the last pass
+	stuck     bool // a decode step found no room, which alone is no effect
+	retries   int
+	fruitless []int    // by rank: passes that preempted since the last output
+	outside   []int32  // by rank: sources held or destinations reserved, which others will ask for
+	deferred  []action // that wait for the end of its pass
+	retracted int64    // requests, SGLang only
+}
+
+func (q *pool) init(p *pools, e config.Engine, workers int) {
+	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
+	q.pools, q.engine, q.counts = p, e, counts(e)
+	for range workers {
+		q.add()
+	}
+}
+
+// add gives the pool one more worker.
+func (q *pool) add() {
+	id := int32(len(q.members))
+	q.members = append(q.members, &member{
+		id: id, g: group.New(q.engine, uint64(id)),
+		fruitless: make([]int, q.engine.DPSize), outside: make([]int32, q.engine.DPSize),
+	})
+	q.active = append(q.active, id)
+}
+
+// place is a rank of a worker and a request's name there.
+type place struct {
+	worker, rank int32
+	handle       engine.Handle
+}
+
+// pick chooses where a request goes: to the ranks of all active workers in turn
+// (replay notes §6.3).
+func (q *pool) pick() place {
+	ranks := q.engine.DPSize
+	at := q.turn % (len(q.active) * ranks)
+	q.turn = at + 1
+	return place{worker: q.active[at/ranks], rank: int32(at % ranks)}
+}
+
+// scheduler is the number of a rank among those of all workers.
+func (q *pool) scheduler(at place) int32 { return at.worker*int32(q.engine.DPSize) + at.rank }
+
+// wake makes an idle worker due.
+func (q *pool) wake(m *member) {
+	if m.due || m.flying || q.counts {
+		return
+	}
+	m.due = true
+	i, _ := slices.BinarySearch(q.due, m.id)
+	q.due = slices.Insert(q.due, i, m.id)
+}
+
+// rest takes a worker that has nothing more to do out of the scan.
+func (q *pool) rest(m *member) {
+	m.skipped = true
+	if m.due {
+		m.due = false
+		i, _ := slices.BinarySearch(q.due, m.id)
+		q.due = slices.Delete(q.due, i, i+1)
+	}
+}
+
+// first is the first worker of the scan, nil at its end.
+func (q *pool) first() *member {
+	for len(q.due) > 0 {
+		m := q.members[q.due[0]]
+		if m.g.Ready() {
+			return m
+		}
+		q.rest(m)
+	}
+	if q.counts {
+		for _, m := range q.members {
+			if !m.skipped && m.g.Ready() {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// rescan begins the scan anew, because a worker has done something.
+func (q *pool) rescan() {
+	if q.counts {
+		for _, m := range q.members {
+			m.skipped = false
+		}
+	}
+}
+
+// drive passes the idle workers at the current timestamp until none does
+// anything more: the first that can is passed, and after everything it does the
+// scan begins anew (corrections §3). False: there may be more, or the run is
+// dead, or a duration has to be asked for.
+func (q *pool) drive() bool {
+	if !q.driving {
+		q.driving = true
+		q.rescan()
+	}
+	for q.spun = 0; q.spun < spins; q.spun++ {
+		m := q.asking
+		if m == nil {
+			if m = q.first(); m == nil {
+				q.driving = false
+				return true
+			}
+		}
+		if !q.pass(m) {
+			return false
+		}
+	}
+	return false
+}
+
+// pass runs one pass of an idle worker, or goes on with the one that had to wait
+// for its duration. False: it has to wait, or the run is dead.
+func (q *pool) pass(m *member) bool {
+	nowMs := q.pools.sim.books.nowMs
+	endMs := 0.0
+	if q.asking == m {
+		endMs = m.g.EndMs()
+	} else {
+		endMs, _ = m.g.Begin(nowMs)
+		m.startMs = nowMs
+		q.pools.begun++
+		q.admit(m)
+	}
+	q.asking = nil
+	if endMs == timing.Unknown {
+		q.asking = m
+		return false
+	}
+	if endMs > nowMs {
+		m.flying = true
+		at := event{atMs: endMs, id: m.id}
+		if q == &q.pools.decode {
+			at.id |= decodeBit
+		}
+		q.pools.busy.push(at)
+		q.pools.moved = true
+		q.rescan()
+		q.rest(m)
+		return true
+	}
+	q.land(m, endMs)
+	if m.effect {
+		q.pools.moved = true
+		q.rescan()
+		return true
+	}
+	return q.idle(m)
+}
+
+// admit notes who was admitted by the pass that begins.
+func (q *pool) admit(m *member) {
+	h := &q.pools.handoffs
+	for rank := range q.engine.DPSize {
+		for _, a := range m.g.Out(rank).Admissions {
+			h.admitted(int32(a.Tag), q == &q.pools.prefill, a.Reused)
+		}
+	}
+}
+
+// land ends a worker's pass.
+func (q *pool) land(m *member, endMs float64) {
+	m.g.Complete(endMs)
+	m.effect, m.stuck = false, false
+	p := q.pools
+	speculates := q.engine.MTP.Drafts > 0 && q.engine.Backend != config.SGLang && !p.sim.cfg.Parity
+	for rank := range q.engine.DPSize {
+		out := m.g.Out(rank)
+		m.stuck = m.stuck || out.Stuck
+		m.effect = m.effect || out.Effect && (!out.Stuck || len(out.Outputs) > 0 || len(out.Pressure) > 0)
+		p.sim.books.committed += int64(out.Forward.PrefillTokens)
+		if q.engine.Backend == config.SGLang {
+			m.retracted += int64(len(out.Pressure))
+		}
+		for i := range out.Outputs {
+			o := &out.Outputs[i]
+			if q == &p.decode {
+				p.handoffs.generated(o)
+			} else if o.Rejected {
+				p.handoffs.refused(int32(o.Tag), stretch.Rejected)
+			}
+		}
+		p.handoffs.facts(out.Lifecycle)
+		if speculates {
+			q.judge(m, rank, out)
+		}
+	}
+	if m.effect || endMs > m.startMs {
+		m.retries = 0
+	}
+}
+
+// idle says what becomes of a worker whose pass took no time and had no effect:
+// it is passed again, left until a command comes for it or, if none will, loses
+// the request that blocks it. The reference repeats a step that found no room
+// for ever (corrections §4), and ends its run after too many passes that moved
+// nothing but estimates. False: the run is dead.
+func (q *pool) idle(m *member) bool {
+	s := q.pools.sim
+	repeat := m.g.Convergence().Repeat
+	switch repeat {
+	case group.Countdown:
+		return true
+	case group.Retry:
+		if m.retries++; m.retries <= group.MaxRetries {
+			return true
+		}
+	}
+	if s.cfg.Parity {
+		if m.stuck || repeat == group.Retry {
+			s.dead, s.fault = true, Fault{InFlight: s.books.inFlight(), NowMs: s.books.nowMs, Endless: m.stuck}
+			return false
+		}
+	} else if q.failHeads(m) {
+		q.pools.moved = true
+		return true
+	}
+	m.retries = 0
+	q.rest(m)
+	return true
+}
+
+// failHeads fails what blocks the ranks of a worker on which nothing will
+// happen any more: none of them has something that waits for a transfer, and
+// none runs anything, but for a request of SGLang that found no room.
+func (q *pool) failHeads(m *member) (any bool) {
+	for rank := range q.engine.DPSize {
+		if m.outside[rank] > 0 || m.g.Running(rank) > 0 && !m.g.Out(rank).Stuck {
+			return false
+		}
+	}
+	for rank := range q.engine.DPSize {
+		any = q.failHead(m, rank) || any
+	}
+	return any
+}
+
+func (q *pool) failHead(m *member, rank int) bool {
+	_, tag, ok := m.g.FailHead(rank)
+	if ok {
+		h := &q.pools.handoffs
+		h.facts(m.g.Effects(rank).Lifecycle)
+		h.refused(int32(tag), stretch.Failed)
+	}
+	return ok
+}
+
+// judge fails a request that keeps a speculating rank from ever giving anybody a
+// token (stretch.Circling).
+func (q *pool) judge(m *member, rank int, out *engine.Out) {
+	if len(out.Outputs) > 0 {
+		m.fruitless[rank] = 0
+		return
+	}
+	if len(out.Pressure) == 0 {
+		return
+	}
+	m.fruitless[rank]++
+	if m.g.Running(rank) == 0 && m.outside[rank] == 0 || m.fruitless[rank] >= stretch.Circling {
+		m.fruitless[rank] = 0
+		q.failHead(m, rank)
+	}
+}
+
+func (q *pool) shareAnswers(c *timing.Cache) {
+	if !external(q.engine) {
+		return
+	}
+	for _, m := range q.members {
+		m.g.ShareAnswers(c)
+	}
+}
+
+func (q *pool) preemptions() int64 {
+	n := int64(0)
+	for _, m := range q.members {
+		if n += m.retracted; q.engine.Backend != config.SGLang {
+			for rank := range q.engine.DPSize {
+				n += int64(m.g.Preemptions(rank))
+			}
+		}
+	}
+	return n
+}

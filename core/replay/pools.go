@@ -1,0 +1,205 @@
+package replay
+
+import (
+	"math"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/timing"
+)
+
+// pools is the event loop of a disaggregated run: the workers of one pool
+// compute prompts and hand them over to those of another, which generate. It
+// shares the clock, the arrivals and the accounts of its Sim.
+//
+// Events of one timestamp happen in rounds, until one changes nothing: passes
+// end, those of prompts first, by worker; transfers end; what handoffs have to
+// do is done in the order in which it came up; requests arrive; idle workers
+// are passed, those of prompts first (replay notes §6.4, corrections §3 and
+// §7). So the first action of a request comes a round after its arrival.
+type pools struct {
+	sim      *Sim
+	prefill  pool
+	decode   pool
+	handoffs handoffs
+	busy     heap  // passes under way; see passing
+	stage    stage // of the round at the present timestamp
+	moved    bool  // something happened in it
+	begun    int64 // passes
+}
+
+// stage is a part of a round.
+type stage uint8
+
+const (
+	settled stage = iota // nothing is left to do at this timestamp
+	receiving
+	acting
+	arriving
+	prefilling
+	decoding
+)
+
+// decodeBit stands before the number of a worker that decodes, in the heap of
+// passes: passes that end together end by pool, then by worker.
+const decodeBit = 1 << 30
+
+func newPools(s *Sim, streaming bool) *pools {
+	s.arrivals.init(s.cfg, s.load, streaming)
+	s.books.init(s.cfg, s.load, true)
+	p := &pools{sim: s}
+	p.prefill.init(p, s.cfg.Prefill.Engine, s.cfg.Prefill.Workers)
+	p.decode.init(p, s.cfg.Engine, s.cfg.NumWorkers)
+	p.handoffs.init(p)
+	s.books.prefillers = s.cfg.Prefill.Workers
+	if external(s.cfg.Prefill.Engine) || external(s.cfg.Engine) {
+		s.answers = timing.NewCache()
+		p.prefill.shareAnswers(s.answers)
+		p.decode.shareAnswers(s.answers)
+	}
+	return p
+}
+
+// step is Sim.Step.
+func (p *pools) step(budget int) Status {
+	s := p.sim
+	for budget > 0 {
+		if s.dead {
+			return Stuck
+		}
+		if s.unanswered() {
+			return NeedTiming
+		}
+		if s.arrivals.owed > 0 {
+			return Idle
+		}
+		if p.stage != settled {
+			budget -= p.settle() // goes on where it stopped
+			continue
+		}
+		t := p.next()
+		if s.arrivals.streaming && t >= s.arrivals.horizonMs {
+			return Idle
+		}
+		if math.IsInf(t, 1) {
+			return s.finish()
+		}
+		if t > s.capMs {
+			return Done
+		}
+		s.books.tick(t)
+		p.stage = receiving
+		budget -= p.settle()
+	}
+	if s.unanswered() {
+		return NeedTiming
+	}
+	return Running
+}
+
+// next is the time of the next event in ms, +Inf if there is none.
+func (p *pools) next() float64 {
+	t := p.sim.arrivals.next()
+	if len(p.busy) > 0 {
+		t = min(t, p.busy[0].atMs)
+	}
+	if len(p.handoffs.transfers) > 0 {
+		t = min(t, p.handoffs.transfers[0].atMs)
+	}
+	return t
+}
+
+// settle does everything that happens at the current timestamp, or as much as
+// it can before a duration is asked for, a session is fed or a worker spins too
+// long. It returns how many events that were: the timestamp and the passes.
+func (p *pools) settle() int {
+	before := p.begun
+	for p.stage != settled && p.round() {
+	}
+	return 1 + int(p.begun-before)
+}
+
+// round does the present stage of the round. False: it is not at its end yet.
+func (p *pools) round() bool {
+	s := p.sim
+	switch p.stage {
+	case receiving:
+		p.moved = false
+		p.receive()
+	case acting:
+		p.handoffs.act()
+	case arriving:
+		if a := s.arrivals.agents; a != nil {
+			a.flush(s.books.nowMs)
+		}
+		if s.arrivals.owed > 0 {
+			return false
+		}
+		p.arrive()
+	case prefilling:
+		if !p.prefill.drive() {
+			return false
+		}
+	case decoding:
+		if !p.decode.drive() {
+			return false
+		}
+		p.stage = receiving
+		if !p.moved {
+			p.stage = settled
+		}
+		return true
+	}
+	p.stage++
+	return true
+}
+
+// receive ends the passes and the transfers that end now.
+func (p *pools) receive() {
+	nowMs := p.sim.books.nowMs
+	for len(p.busy) > 0 && p.busy[0].atMs == nowMs {
+		id := p.busy.pop().id
+		q := &p.prefill
+		if id >= decodeBit {
+			q, id = &p.decode, id-decodeBit
+		}
+		m := q.members[id]
+		m.flying = false
+		q.land(m, nowMs)
+		p.handoffs.resume(m)
+		q.wake(m)
+		p.moved = true
+	}
+	for h := &p.handoffs; len(h.transfers) > 0 && h.transfers[0].atMs == nowMs; {
+		h.push(activate, h.transfers.pop().turn)
+		p.moved = true
+	}
+}
+
+// arrive takes the requests that are due.
+func (p *pools) arrive() {
+	s := p.sim
+	for {
+		turn, atMs, ok := s.arrivals.pop(s.books.nowMs)
+		if !ok {
+			return
+		}
+		s.books.arrive(turn, atMs)
+		p.handoffs.begin(turn)
+		p.moved = true
+	}
+}
+
+// question is what a pass waits for.
+func (p *pools) question() (q timing.Query, ask bool) {
+	for _, pool := range [2]*pool{&p.prefill, &p.decode} {
+		if pool.asking != nil {
+			return pool.asking.g.Ask()
+		}
+	}
+	return q, false
+}
+
+func (p *pools) preemptions() int64 { return p.prefill.preemptions() + p.decode.preemptions() }
+
+// external reports whether an outside provider says how long passes take.
+func external(e config.Engine) bool { return e.Timing.Kind == config.External }
