@@ -86,43 +86,11 @@ func bash(program Command, commands []Command) string {
     case $command:$flag in
 `)
 	for _, c := range append([]Command{{Flags: program.Flags}}, commands...) {
-		for _, f := range c.Flags {
-			if !f.Value {
-				continue
-			}
-			does := ";"
-			switch {
-			case len(f.Words) > 0:
-				does = " _" + name + "_words " + quoted(strings.Join(f.Words, " ")) + ";"
-			case f.Files:
-				does = " _" + name + "_files;"
-			}
-			b.WriteString("    " + c.Name + ":--" + f.Name + ")" + strings.TrimSuffix(does, ";"))
-			if does != ";" {
-				b.WriteString(";")
-			}
-			b.WriteString(" return ;;\n")
-		}
+		b.WriteString(bashValues(name, c))
 	}
 	b.WriteString("    esac\n    case $command in\n")
 	for _, c := range append([]Command{{Flags: program.Flags, Words: names(commands), Files: program.Files}}, commands...) {
-		label, words := c.Name, c.Words
-		if label == "" {
-			label = `""`
-		}
-		b.WriteString("    " + label + ")\n        if [[ $cur == -* ]]; then\n            _" + name + "_words " + quoted(flagWords(c.Flags)) + "\n        else\n")
-		if c.Files {
-			b.WriteString("            _" + name + "_files\n")
-		}
-		switch {
-		case label == `""`:
-			b.WriteString("            (( COMP_CWORD == 1 )) && _" + name + "_words " + quoted(strings.Join(words, " ")) + "\n")
-		case len(words) > 0:
-			b.WriteString("            _" + name + "_words " + quoted(strings.Join(words, " ")) + "\n")
-		case !c.Files:
-			b.WriteString("            :\n")
-		}
-		b.WriteString("        fi ;;\n")
+		b.WriteString(bashWords(name, c))
 	}
 	b.WriteString("    esac\n}\n_" + name + `_words() {
     local word
@@ -134,6 +102,44 @@ _` + name + `_files() {
     while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$cur")
 }
 complete -F _` + name + " " + name + "\n")
+	return b.String()
+}
+
+// bashValues completes the values of a command's flags.
+func bashValues(program string, c Command) string {
+	var b strings.Builder
+	for _, f := range c.Flags {
+		if !f.Value {
+			continue
+		}
+		does := ""
+		switch {
+		case len(f.Words) > 0:
+			does = " _" + program + "_words " + quoted(strings.Join(f.Words, " ")) + ";"
+		case f.Files:
+			does = " _" + program + "_files;"
+		}
+		b.WriteString("    " + c.Name + ":--" + f.Name + ")" + does + " return ;;\n")
+	}
+	return b.String()
+}
+
+// bashWords completes what is no value of a flag. The program itself has no
+// name here; its words are only the first ones.
+func bashWords(program string, c Command) string {
+	var b strings.Builder
+	name, first := c.Name, ""
+	if name == "" {
+		name, first = `""`, "(( COMP_CWORD == 1 )) && "
+	}
+	b.WriteString("    " + name + ")\n        if [[ $cur == -* ]]; then\n            _" + program + "_words " + quoted(flagWords(c.Flags)) + "\n        else\n            :\n")
+	if c.Files {
+		b.WriteString("            _" + program + "_files\n")
+	}
+	if len(c.Words) > 0 {
+		b.WriteString("            " + first + "_" + program + "_words " + quoted(strings.Join(c.Words, " ")) + "\n")
+	}
+	b.WriteString("        fi ;;\n")
 	return b.String()
 }
 
