@@ -121,18 +121,7 @@ func flagGroups(o *options) []group {
 	real(workload, &o.maxSimTimeS, "max-sim-time-seconds", -1, "stop the simulated clock after `s` seconds (default: run to the end)")
 	real(workload, &o.maxSimTimeMs, "max-sim-time-ms", -1, "the same in `ms`")
 
-	fleet := newFlagSet()
-	fleet.StringVar(&o.engineArgs, "extra-engine-args", "", "the simulated engine as `json` text or the path of a JSON file: {\"engine\": {...}, ...}, or the older flat form")
-	whole(fleet, &o.numWorkers, "num-workers", 1, "simulated workers, `n` copies of the engine")
-	fleet.StringVar(&o.prefillArgs, "prefill-engine-args", "", "disaggregated serving: the engine of workers that compute prompts and hand them over, as `json` text or a file; its worker_type is prefill")
-	fleet.StringVar(&o.decodeArgs, "decode-engine-args", "", "and the engine of those that decode, as `json` text or a file; its worker_type is decode")
-	whole(fleet, &o.numPrefill, "num-prefill-workers", 1, "`n` workers that compute prompts")
-	whole(fleet, &o.numDecode, "num-decode-workers", 1, "`n` workers that decode")
-	whole(fleet, &o.nextN, "aic-nextn", 0, "speculative decoding: draft `n` tokens per step, from 1 to 5; engine arguments go before it (default: none)")
-	fleet.StringVar(&o.nextNRates, "aic-nextn-accept-rates", "", "chances that the drafts are accepted, each after the one before it: a `list` separated by commas (default: 0.85,0.3)")
-	o.route.declare(fleet)
-	choice(fleet, &o.replayMode, "replay-mode", "offline", []string{"offline"}, "offline simulates on a virtual clock")
-	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model: it chooses the classes of --router-policy-config, and is a label otherwise")
+	fleet := fleetFlags(o)
 
 	durations := newFlagSet()
 	durations.StringVar(&o.profileData, "planner-profile-data", "", "a profile: the `path` of a NumPy archive (.npz) or of a directory with a profiler's results")
@@ -175,6 +164,23 @@ func flagGroups(o *options) []group {
 		{"Pass durations (default: the engine's timing_model)", durations}, {"Bytes of KV cache per token (transfers and host offload)", kv},
 		{"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
 	}
+}
+
+// fleetFlags say what the workers are and how requests are spread over them.
+func fleetFlags(o *options) *pflag.FlagSet {
+	fleet := newFlagSet()
+	fleet.StringVar(&o.engineArgs, "extra-engine-args", "", "the simulated engine as `json` text or the path of a JSON file: {\"engine\": {...}, ...}, or the older flat form")
+	whole(fleet, &o.numWorkers, "num-workers", 1, "simulated workers, `n` copies of the engine")
+	fleet.StringVar(&o.prefillArgs, "prefill-engine-args", "", "disaggregated serving: the engine of workers that compute prompts and hand them over, as `json` text or a file; its worker_type is prefill")
+	fleet.StringVar(&o.decodeArgs, "decode-engine-args", "", "and the engine of those that decode, as `json` text or a file; its worker_type is decode")
+	whole(fleet, &o.numPrefill, "num-prefill-workers", 1, "`n` workers that compute prompts")
+	whole(fleet, &o.numDecode, "num-decode-workers", 1, "`n` workers that decode")
+	whole(fleet, &o.nextN, "aic-nextn", 0, "speculative decoding: draft `n` tokens per step, from 1 to 5; engine arguments go before it (default: none)")
+	fleet.StringVar(&o.nextNRates, "aic-nextn-accept-rates", "", "chances that the drafts are accepted, each after the one before it: a `list` separated by commas (default: 0.85,0.3)")
+	o.route.declare(fleet)
+	choice(fleet, &o.replayMode, "replay-mode", "offline", []string{"offline"}, "offline simulates on a virtual clock")
+	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model: it chooses the classes of --router-policy-config, and is a label otherwise")
+	return fleet
 }
 
 // kvCacheDTypes are the types the reference knows, in its order.

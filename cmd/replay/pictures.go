@@ -107,7 +107,7 @@ func (p *pictures) write(out *finished) error {
 	}
 	p.page.Finish()
 	run := picture.Run{
-		Name: p.o.workloadName(), Config: p.cfg, Routing: "round robin", Settings: p.o.settings(), Summary: &out.Summary, Collector: p.page,
+		Name: p.o.workloadName(), Config: p.cfg, Settings: p.o.settings(), Summary: &out.Summary, Collector: p.page,
 	}
 	return run.Document().WriteHTML(p.html)
 }

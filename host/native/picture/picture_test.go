@@ -63,7 +63,7 @@ func simulate(t *testing.T, cfg config.Replay, w *workload.Workload) *run {
 	}
 	r.page.Finish()
 	r.sum, r.records = sim.Summary(), sim.Records()
-	r.doc = (&picture.Run{Name: "a run", Config: cfg, Routing: "round robin", Summary: &r.sum, Collector: r.page}).Document()
+	r.doc = (&picture.Run{Name: "a run", Config: cfg, Summary: &r.sum, Collector: r.page}).Document()
 	return r
 }
 

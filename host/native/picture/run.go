@@ -14,7 +14,6 @@ import (
 type Run struct {
 	Name      string // of the workload
 	Config    config.Replay
-	Routing   string      // how requests are spread over workers, in words
 	Settings  []PairGroup // of the run, beside what Config says
 	Summary   *replay.Summary
 	Collector *Collector // finished
@@ -34,7 +33,7 @@ func (r *Run) Document() *Document {
 	d.Figures = append(d.Figures, c.hits(r.Summary, r.Config))
 	d.Figures = append(d.Figures, c.usage(r.Config)...)
 	d.Figures = append(d.Figures, c.loads(r.Config), Figure{
-		Kind: "pairs", ID: "configuration", Title: "Configuration", Groups: append(r.Settings, Describe(r.Config, r.Routing)...),
+		Kind: "pairs", ID: "configuration", Title: "Configuration", Groups: append(r.Settings, Describe(r.Config)...),
 	})
 	d.Notes = c.notes(r.Config)
 	return d
@@ -46,7 +45,7 @@ func (r *Run) subtitle() string {
 	if e.DPSize > 1 {
 		s += fmt.Sprintf(" of %d ranks", e.DPSize)
 	}
-	return s + ", " + r.Routing + "; " + plural(int(r.Summary.NumRequests), "request") + " in " + clock(r.Collector.endMs)
+	return s + ", " + routing(r.Config) + "; " + plural(int(r.Summary.NumRequests), "request") + " in " + clock(r.Collector.endMs)
 }
 
 // cards are the numbers one looks for first.

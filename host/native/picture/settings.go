@@ -29,11 +29,11 @@ func limit(n int) string {
 }
 
 // Describe words a configuration: what a run depends on, in the field's terms.
-func Describe(r config.Replay, routing string) []PairGroup {
+func Describe(r config.Replay) []PairGroup {
 	e := r.Engine
 	fleet := pairs{Title: "Fleet"}
 	fleet.whole("workers", r.NumWorkers)
-	fleet.text("routing", routing)
+	fleet.text("routing", routing(r))
 	fleet.whole("data-parallel ranks of a worker", e.DPSize)
 	fleet.whole("tensor parallelism", e.TensorParallelSize)
 
@@ -60,7 +60,36 @@ func Describe(r config.Replay, routing string) []PairGroup {
 		engine.whole("passes between prompts", e.PrefillScheduleInterval)
 	}
 	groups := []PairGroup{fleet.group(), engine.group(), durations(e)}
+	if r.Routing.Mode == config.KVRouter {
+		groups = append(groups, router(r.Routing))
+	}
 	return append(groups, extras(r)...)
+}
+
+// routing words how requests are spread over workers.
+func routing(r config.Replay) string {
+	return [...]string{
+		config.RoundRobin: "round robin", config.KVRouter: "KV router", config.Random: "by lot", config.PowerOfTwo: "the less busy of two",
+		config.LeastLoaded: "the least busy", config.Direct: "as the workload says",
+	}[r.Routing.Mode]
+}
+
+// router words what a KV router weighs.
+func router(r config.Routing) PairGroup {
+	p, c := pairs{Title: "KV router"}, r.Router
+	p.real("credit of a cached block", c.OverlapCredit)
+	p.real("falling with the load by", c.OverlapCreditDecay)
+	p.real("weight of prompt work", c.PrefillLoadScale)
+	p.real("weight of a live request", c.ActiveRequestWeight)
+	p.real("weight of a block in host memory", c.HostHitWeight)
+	p.real("temperature", c.Temperature)
+	if c.QueueThreshold >= 0 {
+		p.real("requests wait above", c.QueueThreshold)
+	} else {
+		p.text("requests wait above", "never")
+	}
+	p.ms("lag of cache events", r.EventLagMs)
+	return p.group()
 }
 
 // durations words where pass durations come from.
