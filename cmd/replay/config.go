@@ -77,8 +77,13 @@ func (o *options) locate(err error) error {
 		return err
 	}
 	place := fmt.Sprintf("%s:%d: %s", o.config, s.Line, text)
-	if rest := text[end:]; s.JSON && len(rest) > 1 && rest[0] == ':' && rest[1]-'0' < 10 {
-		place = o.config + rest // it has a line of its own
+	if rest := text[end:]; s.JSON { // mostly with a line of its own: ":7:5: " or ": line 7: "
+		if line, ok := strings.CutPrefix(rest, ": line "); ok {
+			rest = ":" + line
+		}
+		if len(rest) > 1 && rest[0] == ':' && rest[1]-'0' < 10 {
+			place = o.config + rest
+		}
 	}
 	if _, usage := err.(usageError); usage {
 		return usageError{place}
@@ -117,6 +122,10 @@ func (o *options) writeConfig(w io.Writer) error {
 // entryOf is a flag as it stands in a file. Text of JSON files stands in it, too.
 func entryOf(f *pflag.Flag) (scenario.Entry, error) {
 	e := scenario.Entry{Name: f.Name, Given: f.Changed, Text: f.DefValue, Kind: kindOf(f)}
+	if policy := os.Getenv(policyVariable); f.Name == "router-policy-config" && !f.Changed && policy != "" {
+		e.Given, e.Text = true, policy
+		return e, nil
+	}
 	if !f.Changed {
 		if strings.Contains(f.Usage, "(default:") {
 			e.Text = "" // there is none that could be written
