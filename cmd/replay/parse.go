@@ -63,11 +63,6 @@ func (o *options) check(all *pflag.FlagSet) error {
 			o.engineKind = "native"
 		}
 	}
-	for _, flag := range []string{"report-html", "timeline"} {
-		if o.given(flag) && o.disaggregated() {
-			return usagef("--%s is not built yet for workers in two pools (--prefill-engine-args); leave it out", flag)
-		}
-	}
 	return o.checkSource()
 }
 

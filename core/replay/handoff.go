@@ -134,6 +134,7 @@ func (h *handoffs) do(a action) {
 	case startTransfer:
 		ms := h.transferMs(r)
 		if ms > 0 {
+			h.tell(r, PrefillPool, r.source, Transferring, h.moving(r))
 			r.waits = true
 			h.transfers.push(event{h.pools.sim.books.nowMs + ms, r.ordinal, a.slot})
 		} else {
@@ -148,6 +149,7 @@ func (h *handoffs) do(a action) {
 		m.g.Activate(int(r.target.rank), r.target.handle)
 		m.outside[r.target.rank]--
 		r.told.ActivatedMs = h.pools.sim.books.nowMs
+		h.tell(r, ServingPool, r.target, Activated, 0)
 		h.after(q, m, r.target.rank)
 		h.push(release, a.slot)
 	case release:
@@ -235,11 +237,15 @@ func (h *handoffs) transferMs(r *handoff) float64 {
 	if t.BytesPerToken == 0 || t.BandwidthGBs == 0 {
 		return 0
 	}
-	tokens := h.spell.load.Turns[r.turn].Input
-	if t.Timing == config.DestinationMissing {
-		tokens = r.missing
+	return float64(float64(h.moving(r))*float64(t.BytesPerToken)) / float64(t.BandwidthGBs*1e9) * 1000
+}
+
+// moving is how many tokens a transfer brings.
+func (h *handoffs) moving(r *handoff) int32 {
+	if h.transfer.Timing == config.DestinationMissing {
+		return r.missing
 	}
-	return float64(float64(tokens)*float64(t.BytesPerToken)) / float64(t.BandwidthGBs*1e9) * 1000
+	return h.spell.load.Turns[r.turn].Input
 }
 
 // facts takes what ranks say of handoffs.
@@ -250,6 +256,7 @@ func (h *handoffs) facts(list []engine.Lifecycle) {
 		r := &h.slots[slot]
 		if f.Kind == engine.SourceHeld {
 			r.held, r.told.HeldMs = true, h.pools.sim.books.nowMs
+			h.tell(r, PrefillPool, r.source, Held, 0)
 			h.pools.prefill.members[r.source.worker].outside[r.source.rank]++
 		} else {
 			r.reserved, r.told.ReservedMs, r.missing = true, h.pools.sim.books.nowMs, int32(f.Tokens)
@@ -265,6 +272,16 @@ func (h *handoffs) facts(list []engine.Lifecycle) {
 		}
 	}
 }
+
+// tell records a step of a request.
+func (h *handoffs) tell(r *handoff, pool PoolID, at place, kind EventKind, tokens int32) {
+	s := h.pools.sim
+	s.tape.step(Event{AtMs: s.books.nowMs, Turn: r.turn, Worker: at.worker, Rank: at.rank, Pool: pool, Kind: kind, Tokens: tokens})
+}
+
+func (h *handoffs) turnOf(tag uint32) int32 { return h.slots[tag].turn }
+
+func (h *handoffs) timesOf(_ int, o *engine.Output) []float64 { return h.slots[o.Tag].times }
 
 // admitted notes that a pass that begins now has admitted a request.
 func (h *handoffs) admitted(slot int32, bySource bool, reused int) {
@@ -339,13 +356,17 @@ func (h *handoffs) end(r *handoff) {
 	s := h.pools.sim
 	b := &s.books
 	r.ended = true
-	result := stretch.Result{Turn: r.turn, Rank: r.target.rank, Admits: int32(len(r.admits)), Emitted: int32(len(r.times)), Fate: r.fate}
+	at := place{worker: -1, rank: -1}
+	if r.asked {
+		at = r.target
+	}
+	result := stretch.Result{Turn: r.turn, Rank: at.rank, Admits: int32(len(r.admits)), Emitted: int32(len(r.times)), Fate: r.fate}
 	var again []Admission
 	if len(r.admits) > 0 {
 		result.AdmitMs, result.Reused, again = r.admits[0].AtMs, r.admits[0].Reused, r.admits[1:]
 	}
 	result.Most = max(r.most, r.decoded)
-	b.account(r.target.worker, result, r.times, again, b.nowMs)
+	b.account(at.worker, result, r.times, again, b.nowMs)
 	if s.cfg.CaptureRequests {
 		r.record = int32(len(b.records)) - 1
 		rec := &b.records[r.record]

@@ -188,7 +188,7 @@ func (p *plain) Begin(nowMs float64) float64 {
 	}
 	p.nowMs = nowMs
 	p.passes++
-	p.tape.began(p, nowMs)
+	p.tape.began(ServingPool, p.id, p.g, p, nowMs)
 	return endMs
 }
 
@@ -213,7 +213,7 @@ func (p *plain) complete(endMs float64) {
 	if !p.g.Complete(endMs) {
 		return
 	}
-	p.tape.completed(p, endMs)
+	p.tape.completed(ServingPool, p.id, p.g, p, p.nowMs, endMs)
 	for rank := range p.notes {
 		out := p.g.Out(rank)
 		p.stuck = p.stuck || out.Stuck
@@ -303,6 +303,10 @@ func (p *plain) failHead(rank int) {
 		p.ended = append(p.ended, int32(h)*int32(len(p.notes))+int32(rank))
 	}
 }
+
+func (p *plain) turnOf(tag uint32) int32 { return int32(tag) }
+
+func (p *plain) timesOf(rank int, o *engine.Output) []float64 { return p.notes[rank][o.Req].times }
 
 func (p *plain) Result(id int32) stretch.Result { return p.note(id).result }
 

@@ -14,6 +14,7 @@ import (
 // number for good; those that get requests are listed in active.
 type pool struct {
 	pools   *pools
+	id      PoolID
 	engine  config.Engine
 	members []*member // by number
 	active  []int32   // that get requests, ascending
@@ -46,9 +47,9 @@ type member struct {
 	retracted int64    // requests, SGLang only
 }
 
-func (q *pool) init(p *pools, e config.Engine, workers int) {
+func (q *pool) init(p *pools, id PoolID, e config.Engine, workers int) {
 	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
-	q.pools, q.engine, q.counts = p, e, counts(e)
+	q.pools, q.id, q.engine, q.counts = p, id, e, counts(e)
 	for range workers {
 		q.add()
 	}
@@ -196,6 +197,7 @@ func (q *pool) pass(m *member) bool {
 // admit notes who was admitted by the pass that begins.
 func (q *pool) admit(m *member) {
 	h := &q.pools.handoffs
+	q.pools.sim.tape.began(q.id, m.id, m.g, h, m.startMs)
 	for rank := range q.engine.DPSize {
 		for _, a := range m.g.Out(rank).Admissions {
 			h.admitted(int32(a.Tag), q == &q.pools.prefill, a.Reused)
@@ -208,6 +210,7 @@ func (q *pool) land(m *member, endMs float64) {
 	m.g.Complete(endMs)
 	m.effect, m.stuck = false, false
 	p := q.pools
+	p.sim.tape.completed(q.id, m.id, m.g, &p.handoffs, m.startMs, endMs)
 	speculates := q.engine.MTP.Drafts > 0 && q.engine.Backend != config.SGLang && !p.sim.cfg.Parity
 	for rank := range q.engine.DPSize {
 		out := m.g.Out(rank)

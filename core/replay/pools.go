@@ -47,8 +47,8 @@ func newPools(s *Sim, streaming bool) *pools {
 	s.arrivals.init(s.cfg, s.load, streaming)
 	s.books.init(s.cfg, s.load, true)
 	p := &pools{sim: s}
-	p.prefill.init(p, s.cfg.Prefill.Engine, s.cfg.Prefill.Workers)
-	p.decode.init(p, s.cfg.Engine, s.cfg.NumWorkers)
+	p.prefill.init(p, PrefillPool, s.cfg.Prefill.Engine, s.cfg.Prefill.Workers)
+	p.decode.init(p, ServingPool, s.cfg.Engine, s.cfg.NumWorkers)
 	p.handoffs.init(p)
 	s.books.prefillers = s.cfg.Prefill.Workers
 	if external(s.cfg.Prefill.Engine) || external(s.cfg.Engine) {

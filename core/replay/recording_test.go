@@ -50,7 +50,7 @@ func TestRecordings(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"runs", "preempted", "rejected", "failed", "host tokens", "gaps", "ranks", "unfinished", "queues"} {
+	for _, what := range []string{"runs", "preempted", "rejected", "failed", "host tokens", "gaps", "ranks", "unfinished", "queues", "handoffs", "transfers"} {
 		if seen[what] == 0 {
 			t.Errorf("no case shows %s", what)
 		}
@@ -59,7 +59,7 @@ func TestRecordings(t *testing.T) {
 
 func checkRecording(t *testing.T, dir string, c *gen.ReplayCase, seen map[string]int) {
 	cfg, err := parity.ConfigWith(c.Kwargs, func(path string) (*config.ProfileTable, error) { return profile.ParseProfile(path, c.Profile) })
-	if err != nil || cfg.Disaggregated() { // two pools are not recorded yet
+	if err != nil {
 		return
 	}
 	cfg.CaptureRequests, cfg.Parity = true, false
@@ -97,7 +97,7 @@ func checkRecording(t *testing.T, dir string, c *gen.ReplayCase, seen map[string
 	checkPasses(t, cfg, &want.Summary, &tape, seen)
 	checkEvents(t, cfg, &want, &tape, seen)
 	checkGaps(t, &want.Summary, &tape, seen)
-	lone := cfg.NumWorkers*cfg.Engine.DPSize == 1 && cfg.Routing.Mode != config.KVRouter // where requests wait, too
+	lone := cfg.NumWorkers*cfg.Engine.DPSize == 1 && cfg.Routing.Mode != config.KVRouter && !cfg.Disaggregated() // where requests wait, too
 	if lone && want.Summary.FailedRequests == 0 && cfg.Engine.Backend != config.SGLang {
 		checkQueue(t, &tape, seen)
 	}
@@ -106,14 +106,16 @@ func checkRecording(t *testing.T, dir string, c *gen.ReplayCase, seen map[string
 // checkPasses: a rank's passes follow each other and add up to the prompt work
 // of the run.
 func checkPasses(t *testing.T, cfg config.Replay, sum *replay.Summary, tape *replay.Recording, seen map[string]int) {
-	ends := make([]float64, cfg.NumWorkers*cfg.Engine.DPSize)
+	engines := [...]config.Engine{replay.ServingPool: cfg.Engine, replay.PrefillPool: cfg.Prefill.Engine}
+	ends := [2][]float64{make([]float64, cfg.NumWorkers*cfg.Engine.DPSize), make([]float64, cfg.Prefill.Workers*cfg.Prefill.Engine.DPSize)}
 	prefilled, last := int64(0), 0.0
 	for i, p := range tape.Passes {
 		if p.EndMs < last {
 			t.Errorf("pass %d ends before the one before it: %+v", i, p)
 		}
 		last = p.EndMs
-		id := int(p.Worker)*cfg.Engine.DPSize + int(p.Rank)
+		e, ends := engines[p.Pool], ends[p.Pool]
+		id := int(p.Worker)*e.DPSize + int(p.Rank)
 		if p.StartMs < ends[id] || p.OwnEndMs < p.StartMs || p.OwnEndMs > p.EndMs {
 			t.Errorf("pass %d is out of place: %+v after %v", i, p, ends[id])
 		}
@@ -122,7 +124,7 @@ func checkPasses(t *testing.T, cfg config.Replay, sum *replay.Summary, tape *rep
 		if p.Rank > 0 {
 			seen["ranks"]++
 		}
-		if n := int(p.ActiveBlocks) + int(p.CachedBlocks); n > cfg.Engine.NumGPUBlocks || p.ActiveBlocks < 0 || p.CachedBlocks < 0 {
+		if n := int(p.ActiveBlocks) + int(p.CachedBlocks); n > e.NumGPUBlocks || p.ActiveBlocks < 0 || p.CachedBlocks < 0 {
 			t.Errorf("pass %d has %d blocks: %+v", i, n, p)
 		}
 	}
@@ -150,6 +152,15 @@ func checkEvents(t *testing.T, cfg config.Replay, want *outcome, tape *replay.Re
 	for i, r := range want.Records {
 		got := told(byTurn[r.Turn], cfg, seen)
 		history := want.Admissions[i]
+		if cfg.Disaggregated() {
+			h := want.Handoffs[i]
+			if rec := r.Worker; rec < 0 {
+				got.record.Worker = -1
+			}
+			if d := gocmp.Diff([3]float64{h.PrefillAdmitMs, h.HeldMs, h.DecodeAdmitMs}, [3]float64{got.prefillMs, got.heldMs, got.decodeMs}, cmpopts.EquateNaNs()); d != "" || h.ActivatedMs != got.activatedMs && !(math.IsNaN(h.ActivatedMs) && math.IsNaN(got.activatedMs)) {
+				t.Errorf("the events of turn %d tell another handoff:\n%s\n%+v", r.Turn, d, byTurn[r.Turn])
+			}
+		}
 		got.record.SecondTokenMs, got.record.LastTokenMs = r.SecondTokenMs, r.LastTokenMs
 		got.record.InputLength, got.record.RequestedOutput = r.InputLength, r.RequestedOutput
 		if d := gocmp.Diff(r, got.record, cmpopts.EquateNaNs()); d != "" {
@@ -172,10 +183,13 @@ func checkEvents(t *testing.T, cfg config.Replay, want *outcome, tape *replay.Re
 type story struct {
 	record  replay.Record
 	history []replay.Admission
+
+	prefillMs, heldMs, activatedMs, decodeMs float64 // of two pools
 }
 
 func told(events []replay.Event, cfg config.Replay, seen map[string]int) (s story) {
 	nan := math.NaN()
+	s.prefillMs, s.heldMs, s.activatedMs, s.decodeMs = nan, nan, nan, nan
 	s.record = replay.Record{FirstAdmitMs: nan, FirstTokenMs: nan, SecondTokenMs: nan, LastTokenMs: nan}
 	r := &s.record
 	for _, e := range events {
@@ -187,11 +201,27 @@ func told(events []replay.Event, cfg config.Replay, seen map[string]int) (s stor
 			if len(s.history) == 0 {
 				r.FirstAdmitMs, r.FirstHostTokens = e.AtMs, e.HostTokens
 			}
-			r.ReusedTokens = max(r.ReusedTokens, e.Tokens)
+			first := &s.decodeMs
+			if e.Pool == replay.PrefillPool {
+				first = &s.prefillMs
+			}
+			if math.IsNaN(*first) {
+				*first = e.AtMs
+			}
+			if !cfg.Disaggregated() || e.Pool == replay.PrefillPool {
+				r.ReusedTokens = max(r.ReusedTokens, e.Tokens)
+			}
 			s.history = append(s.history, replay.Admission{AtMs: e.AtMs, Reused: e.Tokens})
 			seen["host tokens"] += int(e.HostTokens)
 		case replay.Preempted:
 			seen["preempted"]++
+		case replay.Held:
+			s.heldMs = e.AtMs
+			seen["handoffs"]++
+		case replay.Transferring:
+			seen["transfers"]++
+		case replay.Activated:
+			s.activatedMs = e.AtMs
 		case replay.FirstToken:
 			r.FirstTokenMs = e.AtMs
 		case replay.Ended:

@@ -153,16 +153,16 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.numbers = newNumbers()
 		s.numbers.addAll(w, 0)
 	}
+	s.tape = newRecorder(o)
+	s.books.tape = s.tape
 	if cfg.Disaggregated() {
 		s.pools = newPools(s, streaming)
 		return s
 	}
-	s.tape = newRecorder(o)
 	fast := s.build(plain)
 	s.parked.init(cfg)
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
-	s.books.tape = s.tape
 	s.placing.init(cfg)
 	if cfg.Routing.Mode == config.KVRouter {
 		s.kv = newKVRouting(cfg, w, s.workers, o.Seats)

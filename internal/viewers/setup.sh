@@ -5,9 +5,10 @@
 # that which CHROMIUM names. What is there already is kept.
 # Usage: setup.sh DIR
 set -euo pipefail
-cd "$(dirname "$0")"
 dir=${1:?usage: setup.sh DIR}
 mkdir -p "$dir"
+dir=$(cd "$dir" && pwd)
+cd "$(dirname "$0")"
 
 browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
 if [ -z "$browser" ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
@@ -15,10 +16,10 @@ if [ -z "$browser" ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; the
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get -o DPkg::Lock::Timeout=300 update -qq >&2
 	apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium fonts-dejavu-core >&2
-	browser=$(command -v chromium)
+	browser=$(command -v chromium || true)
 fi
-if [ -z "$browser" ]; then
-	echo "no browser: install chromium, or name one with CHROMIUM" >&2
+if ! command -v "$browser" >/dev/null; then
+	echo "no browser${browser:+ at $browser}: install chromium, or name one with CHROMIUM" >&2
 	exit 1
 fi
 echo "$browser" >"$dir/browser"

@@ -18,6 +18,7 @@ import (
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/drive"
 	"github.com/dryserve/dryserve/host/native/engineargs"
+	"github.com/dryserve/dryserve/host/native/fleet"
 	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/dryserve/dryserve/internal/viewers"
 )
@@ -37,33 +38,67 @@ type counted struct {
 	Value int64
 }
 
-// TestTimeline reads a timeline of a run of two workers of two ranks that is cut
-// off while requests wait, run and are preempted.
+// TestTimeline reads timelines of runs that are cut off while requests wait, run
+// and are preempted: of two workers of two ranks, and of two pools.
 func TestTimeline(t *testing.T) {
-	engine := `{"dp_size": 2, "engine": {"block_size": 16, "num_gpu_blocks": 40}}`
-	dir := t.TempDir()
-	path, trace := filepath.Join(dir, "run.pftrace"), filepath.Join(dir, "t.jsonl")
-	if err := os.WriteFile(trace, []byte(sessions()), 0o644); err != nil {
-		t.Fatal(err)
+	const engine = `"engine": {"block_size": 16, "num_gpu_blocks": 40`
+	whole := []string{"prefill", "decode", "prefill and decode", "queued", "preempted", "unfinished", "barrier"}
+	for _, c := range []struct {
+		name  string
+		args  []string
+		cfg   func(*config.Replay)
+		kinds []string
+	}{
+		{"ranks", []string{"--num-workers", "2", "--extra-engine-args", `{"dp_size": 2, ` + engine + `}}`}, func(r *config.Replay) {
+			r.Engine, r.NumWorkers = parsed(t, `{"dp_size": 2, `+engine+`}}`, config.Aggregated), 2
+		}, whole},
+		{"pools", []string{
+			"--num-prefill-workers", "2", "--prefill-engine-args", `{` + engine + link + `}`, "--decode-engine-args", `{"dp_size": 2, ` + engine + decodes + `}`,
+		}, func(r *config.Replay) {
+			r.Engine = parsed(t, `{"dp_size": 2, `+engine+decodes+`}`, config.Decode)
+			r.Prefill = config.Pool{Engine: parsed(t, `{`+engine+link+`}`, config.Prefill), Workers: 2}
+		}, append(slices.Clone(whole), "held", "transfer", "transferred")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, trace := filepath.Join(dir, "run.pftrace"), filepath.Join(dir, "t.jsonl")
+			if err := os.WriteFile(trace, []byte(sessions()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			replay(t, append(c.args, trace, "--trace-block-size", "16", "--max-sim-time-seconds", "11", "--no-table", "--timeline", path)...)
+			got, err := tools.ReadTrace(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := config.DefaultReplay(config.VLLM)
+			cfg.TraceBlockSize, cfg.MaxSimTimeMs = 16, 11_000
+			c.cfg(&cfg)
+			checkTimeline(t, cfg, trace, got, c.kinds)
+		})
 	}
-	replay(t, trace, "--trace-block-size", "16", "--num-workers", "2", "--extra-engine-args", engine, "--max-sim-time-seconds", "11", "--no-table", "--timeline", path)
-	got, err := tools.ReadTrace(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+}
 
-	args, err := engineargs.Parse("test", []byte(engine))
+// The two pools: what a transfer takes, and who decodes.
+const (
+	link    = `, "worker_type": "prefill", "kv_transfer_bandwidth": 1, "kv_bytes_per_token": 100000}`
+	decodes = `, "worker_type": "decode"}`
+)
+
+func parsed(t *testing.T, text string, role config.Role) config.Engine {
+	t.Helper()
+	args, err := engineargs.Options{Role: role}.Parse("test", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := config.DefaultReplay(config.VLLM)
-	cfg.Engine, cfg.NumWorkers, cfg.MaxSimTimeMs = args.Engine, 2, 11_000
+	return args.Engine
+}
+
+func checkTimeline(t *testing.T, cfg config.Replay, trace string, got *viewers.Trace, wantKinds []string) {
 	loaded, err := tracefile.Load(context.Background(), []string{trace}, tracefile.Options{TraceBlockSize: 16, ArrivalSpeedup: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	load := loaded.Workload
-	cfg.TraceBlockSize = 16
 	var tape core.Recording
 	_, err = drive.Run(context.Background(), core.New(cfg, load, core.Options{Record: true}), drive.Options{Record: func(r *core.Recording) error {
 		tape.Passes = append(tape.Passes, r.Passes...)
@@ -73,19 +108,20 @@ func TestTimeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices1, counters := wanted(&tape, load)
-	gotSlices, gotCounters := told(t, got)
+	f := fleet.Of(cfg)
+	wantSlices, wantCounters := wanted(&tape, load, f)
+	gotSlices, gotCounters := told(got)
 	// Lanes are checked by themselves: which one a request has is free.
-	if d := gocmp.Diff(slices1, gotSlices); d != "" {
+	if d := gocmp.Diff(wantSlices, gotSlices); d != "" {
 		t.Errorf("slices differ:\n%.4000s", d)
 	}
-	if d := gocmp.Diff(counters, gotCounters); d != "" {
+	if d := gocmp.Diff(wantCounters, gotCounters); d != "" {
 		t.Errorf("counters differ:\n%.4000s", d)
 	}
-	checkTracks(t, got)
+	checkTracks(t, got, f)
 	checkLanes(t, got)
 	kinds := map[string]int{}
-	for _, s := range slices1 {
+	for _, s := range wantSlices {
 		kinds[s.Name]++
 		if s.End < 0 {
 			kinds["unfinished"]++
@@ -94,7 +130,7 @@ func TestTimeline(t *testing.T) {
 			kinds["barrier"]++
 		}
 	}
-	for _, kind := range []string{"prefill", "decode", "prefill and decode", "queued", "preempted", "unfinished", "barrier"} {
+	for _, kind := range wantKinds {
 		if kinds[kind] == 0 {
 			t.Errorf("the run shows no %s: %v", kind, kinds)
 		}
@@ -125,24 +161,20 @@ func sessions() string {
 func ns(ms float64) int64 { return int64(math.Round(ms * 1e6)) }
 
 // wanted is what the timeline of a recording must have.
-func wanted(tape *core.Recording, load *workload.Workload) ([]spelt, []counted) {
+func wanted(tape *core.Recording, load *workload.Workload, f fleet.Fleet) ([]spelt, []counted) {
 	var list []spelt
 	var counts []counted
-	rankName := func(worker, rank int32) string { return fmt.Sprintf("worker %d/passes of rank %d", worker, rank) }
-	names := [...]string{"running", "waiting", "KV blocks in use"}
 	before := map[string]int64{}
-	set := func(worker, rank int32, which int, atNs, n int64) {
-		on := fmt.Sprintf("worker %d/%s, rank %d", worker, names[which], rank)
+	set := func(id, which int, atNs, n int64) {
+		on := tracks(f, id)[1+which]
 		if old, known := before[on]; !known || old != n {
 			before[on] = n
 			counts = append(counts, counted{on, atNs, n})
 		}
 	}
-	for worker := range int32(2) {
-		for rank := range int32(2) {
-			for which := range names {
-				set(worker, rank, which, 0, 0)
-			}
+	for id := range f.Ranks {
+		for which := range 3 {
+			set(id, which, 0, 0)
 		}
 	}
 	for _, p := range tape.Passes {
@@ -159,19 +191,35 @@ func wanted(tape *core.Recording, load *workload.Workload) ([]spelt, []counted) 
 			if us := ns(p.EndMs-p.OwnEndMs) / 1000; us > 0 {
 				args["waited_for_ranks_us"] = float64(us)
 			}
-			list = append(list, spelt{rankName(p.Worker, p.Rank), name, 0, ns(p.StartMs), ns(p.EndMs), args})
+			list = append(list, spelt{tracks(f, f.Rank(p.Pool, p.Worker, p.Rank))[0], name, 0, ns(p.StartMs), ns(p.EndMs), args})
 		}
 		for which, n := range [...]int32{p.Running, p.Waiting, p.ActiveBlocks} {
-			set(p.Worker, p.Rank, which, ns(p.EndMs), int64(n))
+			set(f.Rank(p.Pool, p.Worker, p.Rank), which, ns(p.EndMs), int64(n))
 		}
 	}
-	list = append(list, requests(tape, load)...)
+	list = append(list, requests(tape, load, f)...)
 	sortAll(list, counts)
 	return list, counts
 }
 
+// tracks are the names of a rank's tracks with their process: its passes, then
+// its counters.
+func tracks(f fleet.Fleet, id int) [4]string {
+	worker, rank, several := strings.Cut(f.Name(id), ", ")
+	list := [4]string{"passes", "running", "waiting", "KV blocks in use"}
+	for i := range list {
+		if several && i == 0 {
+			list[i] += " of " + rank
+		} else if several {
+			list[i] += ", " + rank
+		}
+		list[i] = worker + "/" + list[i]
+	}
+	return list
+}
+
 // requests are the slices of the requests: of each itself, and its phases.
-func requests(tape *core.Recording, load *workload.Workload) (list []spelt) {
+func requests(tape *core.Recording, load *workload.Workload, f fleet.Fleet) (list []spelt) {
 	ordinal := map[int32]int{}
 	for _, s := range load.Sessions {
 		for turn := s.First; turn >= 0; turn = load.Turns[turn].Next {
@@ -196,10 +244,20 @@ func requests(tape *core.Recording, load *workload.Workload) (list []spelt) {
 			case core.Arrived:
 				phase.Name = "queued"
 			case core.Admitted:
-				if phase.Name = "prefill"; first {
+				phase.Name = "prefill"
+				if first {
 					phase.Name = "prefill and decode"
+				} else if len(f.Pools) > 1 && e.Pool == core.ServingPool {
+					phase.Name = "decode"
 				}
 				phase.Args = map[string]any{"worker": float64(e.Worker), "rank": float64(e.Rank), "cached_tokens": float64(e.Tokens), "host_tokens": float64(e.HostTokens)}
+			case core.Held:
+				phase.Name = "held"
+			case core.Transferring:
+				phase.Name, phase.Args["tokens"] = "transfer", float64(e.Tokens)
+			case core.Activated:
+				phase.Name = "transferred"
+				phase.Args["worker"], phase.Args["rank"] = float64(e.Worker), float64(e.Rank)
 			case core.Preempted:
 				phase.Name = "preempted"
 			case core.FirstToken:
@@ -209,6 +267,9 @@ func requests(tape *core.Recording, load *workload.Workload) (list []spelt) {
 				whole.Args["output_tokens"], whole.Args["status"] = float64(e.Tokens), "completed"
 				continue
 			}
+			if phase.Args["worker"] != nil && len(f.Pools) > 1 {
+				phase.Args["pool"] = map[core.PoolID]string{core.PrefillPool: "prefill", core.ServingPool: "decode"}[e.Pool]
+			}
 			list = append(list, phase)
 		}
 		list = append(list, whole)
@@ -217,7 +278,7 @@ func requests(tape *core.Recording, load *workload.Workload) (list []spelt) {
 }
 
 // told is what a timeline has, in the same words.
-func told(t *testing.T, trace *viewers.Trace) (list []spelt, counts []counted) {
+func told(trace *viewers.Trace) (list []spelt, counts []counted) {
 	on := func(id int64) string {
 		track := trace.Tracks[id]
 		process := trace.Tracks[track.Parent].Name
@@ -250,24 +311,27 @@ func sortAll(list []spelt, counts []counted) {
 
 // checkTracks: a process a worker and one for the requests, a thread a rank,
 // three counters each.
-func checkTracks(t *testing.T, trace *viewers.Trace) {
+func checkTracks(t *testing.T, trace *viewers.Trace, f fleet.Fleet) {
 	var got []string
 	for _, track := range trace.Tracks {
-		name := track.Kind + " " + track.Name + " " + track.Unit
-		if track.Parent != 0 {
-			name = trace.Tracks[track.Parent].Name + ": " + name
+		parent := trace.Tracks[track.Parent].Name
+		if parent == "requests" {
+			continue
 		}
-		if trace.Tracks[track.Parent].Name != "requests" {
-			got = append(got, name)
+		name := track.Name
+		if parent != "" {
+			name = parent + "/" + name
 		}
+		got = append(got, name+" "+track.Kind+" "+track.Unit)
 	}
-	want := []string{"process requests ", "process worker 0 ", "process worker 1 "}
-	for worker := range 2 {
-		for rank := range 2 {
-			want = append(want, fmt.Sprintf("worker %d: thread passes of rank %d ", worker, rank))
-			for _, c := range [][2]string{{"running", "requests"}, {"waiting", "requests"}, {"KV blocks in use", "blocks"}} {
-				want = append(want, fmt.Sprintf("worker %d: counter %s, rank %d %s", worker, c[0], rank, c[1]))
-			}
+	want := []string{"requests process "}
+	for id := range f.Ranks {
+		process, _, _ := strings.Cut(f.Name(id), ", ")
+		if process += " process "; !slices.Contains(want, process) {
+			want = append(want, process)
+		}
+		for i, name := range tracks(f, id) {
+			want = append(want, name+[...]string{" thread ", " counter requests", " counter requests", " counter blocks"}[i])
 		}
 	}
 	slices.Sort(got)

@@ -6,6 +6,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/fleet"
 )
 
 // maxBins bounds the bins of time. Their width begins at firstWidthMs and is
@@ -21,8 +22,8 @@ const (
 // of time. Its memory does not grow with the length of the run but for a few
 // bytes a request.
 type Collector struct {
-	load  *workload.Workload
-	ranks int32 // of a worker
+	load *workload.Workload
+	all  fleet.Fleet
 
 	widthMs float64
 	widened int // times
@@ -31,11 +32,12 @@ type Collector struct {
 
 	nowMs            float64 // up to which waiting and running are counted
 	waiting, running int32
+	handed           int32 // between the pools
 	turns            []turnState
 	ttft, itl, e2e   sketch
 	waitMost         int32
 	preempted        int64
-	fleet            []scheduler // by worker and rank
+	ranks            []scheduler // by fleet.Fleet.Rank
 	columns          []column    // KV usage of each
 
 	points []bin // once finished: bins joined for lines
@@ -46,8 +48,17 @@ type Collector struct {
 type turnState struct {
 	arriveMs float64
 	admitted uint16 // times, at most all of them
-	running  bool
+	at       whereabouts
 }
+
+// whereabouts say as what a request is counted.
+type whereabouts uint8
+
+const (
+	waits  whereabouts = iota
+	runs               // on a rank
+	handed             // its prompt is held or under way to the other pool
+)
 
 // bin is what happened in a stretch of time.
 type bin struct {
@@ -56,6 +67,7 @@ type bin struct {
 	tokens, prefilled        int64   // output; prompt tokens computed
 	input, reused, host      int64   // prompt tokens of first admissions; found cached; of those in host memory
 	waitArea, runArea        float64 // requests times ms
+	handArea                 float64
 	waitMost, runMost        int32
 	ttft, itl                sketch // TTFT by arrival, gaps by their end
 }
@@ -80,9 +92,9 @@ type column struct {
 
 // NewCollector prepares for a run of cfg on a workload.
 func NewCollector(cfg config.Replay, w *workload.Workload) *Collector {
-	n := cfg.NumWorkers * cfg.Engine.DPSize
+	f := fleet.Of(cfg)
 	return &Collector{
-		load: w, ranks: int32(cfg.Engine.DPSize), widthMs: firstWidthMs, fleet: make([]scheduler, n), columns: make([]column, n),
+		load: w, all: f, widthMs: firstWidthMs, ranks: make([]scheduler, f.Ranks), columns: make([]column, f.Ranks),
 		turns: make([]turnState, len(w.Turns)),
 	}
 }
@@ -105,7 +117,7 @@ func (c *Collector) Add(r *replay.Recording) {
 // seen.
 func (c *Collector) Finish() {
 	c.reach(c.endMs)
-	for i := range c.fleet {
+	for i := range c.ranks {
 		c.hold(i, c.endMs)
 	}
 	c.every = joining(len(c.bins), maxPoints)
@@ -155,7 +167,7 @@ func (b *bin) join(o *bin) {
 	b.arrived, b.completed, b.lost, b.preempted = b.arrived+o.arrived, b.completed+o.completed, b.lost+o.lost, b.preempted+o.preempted
 	b.tokens, b.prefilled = b.tokens+o.tokens, b.prefilled+o.prefilled
 	b.input, b.reused, b.host = b.input+o.input, b.reused+o.reused, b.host+o.host
-	b.waitArea, b.runArea = b.waitArea+o.waitArea, b.runArea+o.runArea
+	b.waitArea, b.runArea, b.handArea = b.waitArea+o.waitArea, b.runArea+o.runArea, b.handArea+o.handArea
 	b.waitMost, b.runMost = max(b.waitMost, o.waitMost), max(b.runMost, o.runMost)
 	b.ttft.merge(&o.ttft)
 	b.itl.merge(&o.itl)
@@ -191,6 +203,7 @@ func (c *Collector) reach(ms float64) {
 		b := &c.bins[i]
 		b.waitArea += float64(c.waiting) * ms
 		b.runArea += float64(c.running) * ms
+		b.handArea += float64(c.handed) * ms
 		b.waitMost, b.runMost = max(b.waitMost, c.waiting), max(b.runMost, c.running)
 		c.waitMost = max(c.waitMost, c.waiting)
 	})
@@ -204,28 +217,32 @@ func (c *Collector) event(e *replay.Event) {
 		c.turns = append(c.turns, turnState{})
 	}
 	t := &c.turns[e.Turn]
-	id := e.Worker*c.ranks + e.Rank // a rank's; of nobody at an arrival
 	switch e.Kind {
 	case replay.Arrived:
-		t.arriveMs = e.AtMs
+		t.arriveMs, t.at = e.AtMs, waits
 		b.arrived++
 		c.waiting++
 	case replay.Admitted:
-		c.waiting, c.running, t.running = c.waiting-1, c.running+1, true
+		c.move(t, runs)
 		if t.admitted == 0 {
 			input := int64(c.load.Turns[e.Turn].Input)
 			b.input, b.reused, b.host = b.input+input, b.reused+int64(e.Tokens), b.host+int64(e.HostTokens)
-			s := &c.fleet[id]
+			s := c.rank(e)
 			s.input, s.reused = s.input+input, s.reused+int64(e.Tokens)
 		}
 		if t.admitted < math.MaxUint16 {
 			t.admitted++
 		}
 	case replay.Preempted:
-		c.waiting, c.running, t.running = c.waiting+1, c.running-1, false
+		c.move(t, waits)
 		b.preempted++
 		c.preempted++
-		c.fleet[id].preempted++
+		c.rank(e).preempted++
+	case replay.Held:
+		c.move(t, handed)
+		c.rank(e).requests++
+	case replay.Activated:
+		c.move(t, waits)
 	case replay.FirstToken:
 		ms := e.AtMs - t.arriveMs
 		c.ttft.add(ms, 1)
@@ -235,27 +252,39 @@ func (c *Collector) event(e *replay.Event) {
 	}
 }
 
+// rank is that of an event.
+func (c *Collector) rank(e *replay.Event) *scheduler {
+	return &c.ranks[c.all.Rank(e.Pool, e.Worker, e.Rank)]
+}
+
+// move counts a request elsewhere.
+func (c *Collector) move(t *turnState, to whereabouts) {
+	*c.count(t.at)--
+	t.at = to
+	*c.count(to)++
+}
+
+func (c *Collector) count(at whereabouts) *int32 {
+	return [...]*int32{waits: &c.waiting, runs: &c.running, handed: &c.handed}[at]
+}
+
 func (c *Collector) end(e *replay.Event, t *turnState, b *bin) {
-	if t.running {
-		c.running--
-	} else {
-		c.waiting--
-	}
+	*c.count(t.at)--
 	if e.Status != replay.Completed {
 		b.lost++
 		return
 	}
 	b.completed++
-	c.fleet[e.Worker*c.ranks+e.Rank].requests++
+	c.rank(e).requests++
 	if e.Tokens > 0 {
 		c.e2e.add(e.AtMs-t.arriveMs, 1)
 	}
 }
 
 func (c *Collector) pass(p *replay.Pass) {
-	id := int(p.Worker*c.ranks + p.Rank)
+	id := c.all.Rank(p.Pool, p.Worker, p.Rank)
 	c.hold(id, p.EndMs)
-	b, s := c.at(p.EndMs), &c.fleet[id]
+	b, s := c.at(p.EndMs), &c.ranks[id]
 	b.tokens += int64(p.Tokens)
 	b.prefilled += int64(p.PrefillTokens)
 	if p.Prefills+p.Decodes > 0 {
@@ -274,7 +303,7 @@ func (c *Collector) pass(p *replay.Pass) {
 
 // hold counts the blocks of a rank from its last pass to a moment.
 func (c *Collector) hold(id int, ms float64) {
-	s, k := &c.fleet[id], &c.columns[id]
+	s, k := &c.ranks[id], &c.columns[id]
 	if s.active+s.cached > 0 {
 		c.spread(s.sinceMs, ms, func(i int, ms float64) {
 			k.room(i)

@@ -137,7 +137,10 @@ func (c *Collector) queue() Figure {
 			c.line("waiting, peak", func(_ int, b *bin) float64 { return float64(b.waitMost) }),
 		},
 	}
-	if c.preempted > 0 {
+	if len(c.all.Pools) > 1 {
+		f.Series = append(f.Series, c.line("handed over", func(i int, b *bin) float64 { return c.mean(i, b.handArea) }))
+		f.About += " Those handed over are held where their prompt was computed, or under way."
+	} else if c.preempted > 0 {
 		f.Series = append(f.Series, c.line("preemptions", func(_ int, b *bin) float64 { return float64(b.preempted) }))
 		f.About += " Preemptions are counted by point."
 	}

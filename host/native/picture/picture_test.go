@@ -8,6 +8,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -118,11 +119,13 @@ func TestFiguresAddUp(t *testing.T) {
 				busy += e.AtMs - since[e.Turn]
 			}
 		}
-		endMs, blocks, inUse := 0.0, float64(r.cfg.Engine.NumGPUBlocks), 0.0
+		endMs, blocks, inUse, resident, peak := 0.0, float64(r.cfg.Engine.NumGPUBlocks), 0.0, 0.0, int32(0)
 		last := map[int32]replay.Pass{}
 		for _, p := range r.tape.Passes {
 			id := p.Worker*2 + p.Rank
 			inUse += float64(last[id].ActiveBlocks) * (p.EndMs - last[id].EndMs)
+			resident += float64(last[id].ActiveBlocks+last[id].CachedBlocks) * (p.EndMs - last[id].EndMs)
+			peak = max(peak, p.ActiveBlocks)
 			last[id], endMs = p, max(endMs, p.EndMs)
 		}
 		if sessions > 3 && (preempted == 0 || wait == 0) {
@@ -142,7 +145,28 @@ func TestFiguresAddUp(t *testing.T) {
 		near(t, "completed", area(r.figure(t, "request-rate"), 1, true)/1000, float64(r.sum.CompletedRequests))
 		near(t, "output", area(r.figure(t, "output-throughput"), 0, true)/1000, float64(r.sum.TotalOutputTokens))
 		near(t, "prefill", area(r.figure(t, "prefill-throughput"), 0, true)/1000, float64(r.sum.CommittedPrefillTokens))
-		near(t, "KV usage", area(r.figure(t, "kv-usage"), 0, false), inUse/blocks/4)
+		for _, p := range last {
+			inUse += float64(p.ActiveBlocks) * (endMs - p.EndMs)
+			resident += float64(p.ActiveBlocks+p.CachedBlocks) * (endMs - p.EndMs)
+		}
+		usage := r.figure(t, "kv-usage")
+		near(t, "KV usage", area(usage, 0, false), inUse/blocks/4)
+		near(t, "KV usage with what is cached", area(usage, 1, false), resident/blocks/4)
+		near(t, "peak of KV usage", slices.Max(usage.Series[2].Values), float64(peak)/blocks)
+		peaks := make([]float64, usage.X.N) // by point, in blocks: of passes that end in it
+		for _, p := range r.tape.Passes {
+			i := int(p.EndMs / usage.X.StepMs)
+			peaks[i] = max(peaks[i], float64(p.ActiveBlocks))
+		}
+		for i, v := range usage.Series[2].Values {
+			if v*blocks < peaks[i]-1e-9 {
+				t.Errorf("the peak at %d is %v blocks, want at least %v", i, v*blocks, peaks[i])
+			}
+		}
+		step := r.figure(t, "kv-usage-by-worker").X.StepMs
+		if digits := strings.TrimRight(strconv.FormatFloat(step, 'f', -1, 64), "0"); digits != "1" && digits != "2" {
+			t.Errorf("a bin has %v ms", step)
+		}
 		hits := r.figure(t, "cache-hits").Series[1].Values
 		near(t, "hits so far", hits[len(hits)-1], r.sum.FirstAdmissionReused)
 		r.checkHeat(t, inUse/blocks, endMs)
@@ -282,6 +306,28 @@ func TestPage(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestQueueOfThoseWhoFail: those who end without running have waited, those who
+// were preempted too.
+func TestQueueOfThoseWhoFail(t *testing.T) {
+	cfg := config.DefaultReplay(config.VLLM)
+	load := &workload.Workload{Turns: make([]workload.Turn, 3)}
+	c := picture.NewCollector(cfg, load)
+	c.Add(&replay.Recording{Events: []replay.Event{
+		{AtMs: 0, Turn: 0, Kind: replay.Arrived}, {AtMs: 0, Turn: 1, Kind: replay.Arrived}, {AtMs: 100, Turn: 0, Kind: replay.Admitted},
+		{AtMs: 200, Turn: 0, Kind: replay.Preempted}, {AtMs: 300, Turn: 0, Kind: replay.Ended, Status: replay.Failed},
+		{AtMs: 400, Turn: 1, Kind: replay.Ended, Status: replay.Rejected}, {AtMs: 499, Turn: 2, Kind: replay.Arrived},
+	}})
+	c.Finish()
+	doc := (&picture.Run{Config: cfg, Summary: &replay.Summary{}, Collector: c}).Document()
+	f := (&run{doc: doc}).figure(t, "queue-depth")
+	near(t, "running", area(f, 0, false), 100)
+	near(t, "waiting", area(f, 1, false), 2*100+1*100+2*100+1*100)
+	last := len(f.Series[1].Values) - 2 // the run ends with the last arrival
+	if v := f.Series[1].Values[last]; v != 0 {
+		t.Errorf("%v wait at the end", v)
 	}
 }
 

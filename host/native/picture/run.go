@@ -31,19 +31,28 @@ func (r *Run) Document() *Document {
 	d.Figures = append(d.Figures, c.throughput()...)
 	d.Figures = append(d.Figures, c.queue())
 	d.Figures = append(d.Figures, c.hits(r.Summary, r.Config))
-	d.Figures = append(d.Figures, c.usage(r.Config)...)
-	d.Figures = append(d.Figures, c.loads(r.Config), Figure{
+	d.Figures = append(d.Figures, c.usage()...)
+	d.Figures = append(d.Figures, c.loads(), Figure{
 		Kind: "pairs", ID: "configuration", Title: "Configuration", Groups: append(r.Settings, Describe(r.Config)...),
 	})
-	d.Notes = c.notes(r.Config)
+	d.Notes = c.notes()
 	return d
 }
 
 func (r *Run) subtitle() string {
-	e := r.Config.Engine
-	s := plural(r.Config.NumWorkers, backendName(e.Backend)+" worker")
-	if e.DPSize > 1 {
-		s += fmt.Sprintf(" of %d ranks", e.DPSize)
+	s := ""
+	for i := range r.Collector.all.Pools {
+		p := &r.Collector.all.Pools[i]
+		noun := backendName(p.Engine.Backend) + " worker"
+		if name := p.Name(); name != "" {
+			noun = backendName(p.Engine.Backend) + " " + name + " worker"
+		}
+		if i > 0 {
+			s += " and "
+		}
+		if s += plural(p.Workers, noun); p.Engine.DPSize > 1 {
+			s += fmt.Sprintf(" of %d ranks", p.Engine.DPSize)
+		}
 	}
 	return s + ", " + routing(r.Config) + "; " + plural(int(r.Summary.NumRequests), "request") + " in " + clock(r.Collector.endMs)
 }
@@ -51,7 +60,7 @@ func (r *Run) subtitle() string {
 // cards are the numbers one looks for first.
 func (r *Run) cards() []Card {
 	s, c := r.Summary, r.Collector
-	gpus := float64(r.Config.NumWorkers) * float64(s.DecodeGPUsPerWorker)
+	gpus := float64(c.all.GPUs())
 	cards := []Card{
 		{Label: "Completed requests", Value: whole(s.CompletedRequests), Detail: "of " + whole(s.NumRequests) + " that arrived"},
 		latencyCard("TTFT", s.TTFT), latencyCard("ITL", s.ITL), latencyCard("Request latency", s.E2E),
@@ -67,7 +76,7 @@ func (r *Run) cards() []Card {
 			Label: "Within the goals", Value: percent(share), Detail: number(s.GoodputRequestRPS) + " requests/s, " + number(s.GoodputOutputTokS) + " tokens/s",
 		})
 	}
-	mean, most := c.usageTotals(r.Config)
+	mean, most := c.usageTotals()
 	cards = append(cards,
 		Card{Label: "Prefix hits", Value: percent(s.FirstAdmissionReused), Detail: "of prompt tokens, at first admission"},
 		Card{Label: "KV blocks in use, peak", Value: percent(most), Detail: percent(mean) + " on average", Alarm: most > 0.95},
@@ -90,7 +99,7 @@ func latencyCard(name string, d stats.Dist) Card {
 }
 
 // notes say how numbers were reduced.
-func (c *Collector) notes(cfg config.Replay) []string {
+func (c *Collector) notes() []string {
 	notes := []string{
 		fmt.Sprintf("Time is cut into %s of %s; the last may be cut short by the end of the run and counts as a whole one where something is counted per second.",
 			plural(len(c.bins), "bin"), clock(c.widthMs)),
@@ -103,7 +112,7 @@ func (c *Collector) notes(cfg config.Replay) []string {
 	if c.every > 1 {
 		notes = append(notes, fmt.Sprintf("Lines over time join %d bins: %s a point.", c.every, clock(c.pointMs())))
 	}
-	if k := c.heatStep(len(c.fleet)); k > 1 {
+	if k := c.heatStep(c.all.Ranks); k > 1 {
 		notes = append(notes, fmt.Sprintf("The map of KV usage joins %d bins: %s a column.", k, clock(float64(k)*c.widthMs)))
 	}
 	return notes

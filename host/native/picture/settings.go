@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/fleet"
 )
 
 // pairs are names and values under a heading.
@@ -30,40 +31,74 @@ func limit(n int) string {
 
 // Describe words a configuration: what a run depends on, in the field's terms.
 func Describe(r config.Replay) []PairGroup {
-	e := r.Engine
-	fleet := pairs{Title: "Fleet"}
-	fleet.whole("workers", r.NumWorkers)
-	fleet.text("routing", routing(r))
-	fleet.whole("data-parallel ranks of a worker", e.DPSize)
-	fleet.whole("tensor parallelism", e.TensorParallelSize)
-
-	engine := pairs{Title: "Engine"}
-	engine.text("scheduler", backendName(e.Backend))
-	engine.text("KV cache of a rank", fmt.Sprintf("%s blocks of %s tokens (%s tokens)", limit(e.NumGPUBlocks), limit(e.BlockSize), limit(e.NumGPUBlocks*e.BlockSize)))
-	engine.whole("running requests at most", e.MaxNumSeqs)
-	engine.whole("tokens of a pass at most", e.MaxNumBatchedTokens)
-	engine.limited("model length at most", e.MaxModelLen)
-	engine.toggle("prefix caching", e.EnablePrefixCaching)
-	if e.Backend == config.SGLang {
-		s := e.SGLang
-		engine.text("schedule policy", [...]string{config.FCFS: "fifo", config.LPM: "lpm"}[s.Policy])
-		engine.whole("prompt tokens of a pass at most", s.MaxPrefillTokens)
-		engine.whole("chunked prefill size", s.ChunkedPrefillSize)
-		engine.whole("clipped max new tokens", s.ClipMaxNewTokens)
-		engine.real("schedule conservativeness", s.Conservativeness)
-		engine.whole("passes without prompts after one with", s.PrefillDecodeInterval)
-	} else {
-		engine.toggle("chunked prefill", e.EnableChunkedPrefill)
-		engine.text("preempted first", map[config.Preemption]string{config.LIFO: "the newest", config.FIFO: "the oldest"}[e.Preemption])
+	pools := fleet.Of(r).Pools
+	all := pairs{Title: "Fleet"}
+	for i := range pools {
+		e, before := pools[i].Engine, ""
+		if name := pools[i].Name(); name != "" {
+			before = name + " "
+		}
+		all.whole(before+"workers", pools[i].Workers)
+		all.whole("data-parallel ranks of each", e.DPSize)
+		all.whole("tensor parallelism", e.TensorParallelSize)
 	}
-	if e.PrefillScheduleInterval > 1 {
-		engine.whole("passes between prompts", e.PrefillScheduleInterval)
+	all.text("routing", routing(r))
+	groups := []PairGroup{all.group()}
+	for i := range pools {
+		after := ""
+		if name := pools[i].Name(); name != "" {
+			after = ", " + name + " workers"
+		}
+		groups = append(groups, engine(pools[i].Engine, after), durations(pools[i].Engine, after))
+		groups = append(groups, features(pools[i].Engine, after)...)
 	}
-	groups := []PairGroup{fleet.group(), engine.group(), durations(e)}
+	if r.Disaggregated() {
+		groups = append(groups, handoff(r.Prefill.Engine.Transfer))
+	}
 	if r.Routing.Mode == config.KVRouter {
 		groups = append(groups, router(r.Routing))
 	}
-	return append(groups, extras(r)...)
+	return append(groups, load(r))
+}
+
+// engine words a scheduler.
+func engine(e config.Engine, after string) PairGroup {
+	p := pairs{Title: "Engine" + after}
+	p.text("scheduler", backendName(e.Backend))
+	p.text("KV cache of a rank", fmt.Sprintf("%s blocks of %s tokens (%s tokens)", limit(e.NumGPUBlocks), limit(e.BlockSize), limit(e.NumGPUBlocks*e.BlockSize)))
+	p.whole("running requests at most", e.MaxNumSeqs)
+	p.whole("tokens of a pass at most", e.MaxNumBatchedTokens)
+	p.limited("model length at most", e.MaxModelLen)
+	p.toggle("prefix caching", e.EnablePrefixCaching)
+	if e.Backend == config.SGLang {
+		s := e.SGLang
+		p.text("schedule policy", [...]string{config.FCFS: "fifo", config.LPM: "lpm"}[s.Policy])
+		p.whole("prompt tokens of a pass at most", s.MaxPrefillTokens)
+		p.whole("chunked prefill size", s.ChunkedPrefillSize)
+		p.whole("clipped max new tokens", s.ClipMaxNewTokens)
+		p.real("schedule conservativeness", s.Conservativeness)
+		p.whole("passes without prompts after one with", s.PrefillDecodeInterval)
+	} else {
+		p.toggle("chunked prefill", e.EnableChunkedPrefill)
+		p.text("preempted first", map[config.Preemption]string{config.LIFO: "the newest", config.FIFO: "the oldest"}[e.Preemption])
+	}
+	if e.PrefillScheduleInterval > 1 {
+		p.whole("passes between prompts", e.PrefillScheduleInterval)
+	}
+	return p.group()
+}
+
+// handoff words what bringing a prompt to the other pool takes.
+func handoff(t config.Transfer) PairGroup {
+	p := pairs{Title: "Transfers"}
+	if t.BytesPerToken == 0 || t.BandwidthGBs == 0 {
+		p.text("of prompts", "take no time")
+		return p.group()
+	}
+	p.text("KV cache of a token", whole(int64(t.BytesPerToken))+" bytes")
+	p.text("bandwidth", fmt.Sprintf("%g GB/s", t.BandwidthGBs))
+	p.text("what is brought", map[config.TransferTiming]string{config.FullPrompt: "the whole prompt", config.DestinationMissing: "what is not there"}[t.Timing])
+	return p.group()
 }
 
 // routing words how requests are spread over workers.
@@ -93,8 +128,8 @@ func router(r config.Routing) PairGroup {
 }
 
 // durations words where pass durations come from.
-func durations(e config.Engine) PairGroup {
-	p := pairs{Title: "Pass durations"}
+func durations(e config.Engine, after string) PairGroup {
+	p := pairs{Title: "Pass durations" + after}
 	p.text("from", map[config.TimingKind]string{
 		config.Polynomial: "the default polynomials, not calibrated", config.Fixed: "two constants", config.Profile: "a profile",
 		config.Grid: "a grid of predictions", config.External: "the host",
@@ -112,11 +147,10 @@ func durations(e config.Engine) PairGroup {
 	return p.group()
 }
 
-// extras words what a run may have besides.
-func extras(r config.Replay) (groups []PairGroup) {
-	e := r.Engine
+// features words what an engine may have besides.
+func features(e config.Engine, after string) (groups []PairGroup) {
 	if m := e.MTP; m.Drafts > 0 {
-		p := pairs{Title: "Speculative decoding"}
+		p := pairs{Title: "Speculative decoding" + after}
 		p.whole("drafts of a step", m.Drafts)
 		for i, x := range m.Rates() {
 			p.text(fmt.Sprintf("draft %d accepted", i+1), percent(x))
@@ -124,7 +158,7 @@ func extras(r config.Replay) (groups []PairGroup) {
 		groups = append(groups, p.group())
 	}
 	if h := e.HostOffload; h.Blocks > 0 {
-		p := pairs{Title: "Host memory"}
+		p := pairs{Title: "Host memory" + after}
 		p.text("pool", limit(h.Blocks)+" blocks, of "+map[config.HostScope]string{config.RankLocal: "each rank", config.ClusterShared: "the cluster"}[h.Scope])
 		p.text("GPU to host, host to GPU", fmt.Sprintf("%g, %g GB/s", h.D2HGBs, h.H2DGBs))
 		if h.Scope == config.ClusterShared {
@@ -134,6 +168,11 @@ func extras(r config.Replay) (groups []PairGroup) {
 		p.text("KV cache of a token", whole(int64(e.KVCacheBytesPerToken))+" bytes")
 		groups = append(groups, p.group())
 	}
+	return groups
+}
+
+// load words what arrives and what is hoped for.
+func load(r config.Replay) PairGroup {
 	load := pairs{Title: "Load"}
 	switch {
 	case r.Concurrency > 0:
@@ -154,5 +193,5 @@ func extras(r config.Replay) (groups []PairGroup) {
 			load.ms(g.Name, g.Value)
 		}
 	}
-	return append(groups, load.group())
+	return load.group()
 }

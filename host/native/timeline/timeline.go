@@ -6,8 +6,10 @@
 // counters of its running and waiting requests and of the KV blocks they hold,
 // as they are at the end of its passes. Requests lie in lanes of a process of
 // their own: a slice from arrival to end, inside it queued, prefill and decode,
-// and preempted until it is admitted again. Requests that have not ended have
-// slices without an end. It does not own the recording (core/replay).
+// and preempted until it is admitted again; with two pools, held until there is
+// room where it will be decoded, transfer, and transferred until it is admitted
+// there. Requests that have not ended have slices without an end. It does not
+// own the recording (core/replay).
 //
 // Invariants: it writes as it is told and keeps only what requests in flight
 // need; slices of a track never overlap but by nesting; times are simulated ones
@@ -23,16 +25,17 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/fleet"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // names are the words of a trace that are written once: event names, then names
 // of the numbers beside an event. Their places count from 1.
 var (
-	events = []string{"prefill", "decode", "prefill and decode", "queued", "preempted"}
+	events = []string{"prefill", "decode", "prefill and decode", "queued", "preempted", "held", "transfer", "transferred"}
 	notes  = []string{
 		"prefills", "prefill_tokens", "decodes", "output_tokens", "waited_for_ranks_us", "input_tokens", "requested_output_tokens",
-		"worker", "rank", "cached_tokens", "host_tokens", "status",
+		"worker", "rank", "cached_tokens", "host_tokens", "status", "pool", "tokens",
 	}
 )
 
@@ -43,6 +46,9 @@ const (
 	mixed
 	queued
 	preempted
+	held
+	transfer
+	transferred
 )
 
 // Places in notes.
@@ -59,6 +65,8 @@ const (
 	cachedTokens
 	hostTokens
 	statusNote
+	poolNote
+	tokensNote
 )
 
 // tracksOfRank: its passes, then the counters running, waiting, blocks.
@@ -70,7 +78,7 @@ type Writer struct {
 	err   error
 	load  *workload.Workload
 	name  func(turn int32) string
-	ranks int32 // of a worker
+	fleet fleet.Fleet
 
 	// The first tracks of ranks and of lanes; those of processes stand before.
 	firstRank, firstLane int64
@@ -85,28 +93,37 @@ type Writer struct {
 // request is one in flight.
 type request struct {
 	lane   int
-	phase  bool // a slice is open inside that of the request
 	tokens bool // it has had its first one
 }
 
 // New begins a trace of a run of cfg on a workload. name names a request by its
 // turn.
 func New(w io.Writer, cfg config.Replay, load *workload.Workload, name func(turn int32) string) *Writer {
-	n := cfg.NumWorkers * cfg.Engine.DPSize
+	f := fleet.Of(cfg)
 	t := &Writer{
-		out: bufio.NewWriterSize(w, 1<<16), load: load, name: name, ranks: int32(cfg.Engine.DPSize),
-		shown: make([][tracksOfRank - 1]int32, n), flying: map[int32]*request{},
+		out: bufio.NewWriterSize(w, 1<<16), load: load, name: name, fleet: f,
+		shown: make([][tracksOfRank - 1]int32, f.Ranks), flying: map[int32]*request{},
 	}
 	t.words()
 	t.process(1, "requests")
-	for i := range cfg.NumWorkers {
-		t.process(2+int64(i), fmt.Sprintf("worker %d", i))
+	t.firstRank = 2
+	for i := range f.Pools {
+		for worker := range f.Pools[i].Workers {
+			t.process(t.firstRank, f.Pools[i].WorkerName(worker))
+			t.firstRank++
+		}
 	}
-	t.firstRank = 2 + int64(cfg.NumWorkers)
-	for id := range n {
-		t.rank(id, cfg.Engine.DPSize > 1)
+	t.firstLane = t.track(f.Ranks, 0)
+	pid, id := int64(2), 0
+	for i := range f.Pools {
+		for range f.Pools[i].Workers {
+			for rank := range f.Pools[i].Engine.DPSize {
+				t.rank(pid, id, rank, f.Pools[i].Engine.DPSize > 1)
+				id++
+			}
+			pid++
+		}
 	}
-	t.firstLane = t.track(n, 0)
 	return t
 }
 
@@ -142,18 +159,16 @@ func (t *Writer) process(pid int64, name string) {
 // track is the number of one of the tracks of a rank.
 func (t *Writer) track(id, which int) int64 { return t.firstRank + int64(id*tracksOfRank+which) }
 
-// rank describes the tracks of a rank. In counters of a lone rank there is no
-// need to say which.
-func (t *Writer) rank(id int, several bool) {
-	worker, rank := int64(id/int(t.ranks)), int64(id%int(t.ranks))
-	pid, suffix := 2+worker, ""
-	name := "passes"
+// rank describes the tracks of a rank of a process. In counters of a lone rank
+// there is no need to say which.
+func (t *Writer) rank(pid int64, id, rank int, several bool) {
+	name, suffix := "passes", ""
 	if several {
 		name, suffix = fmt.Sprintf("passes of rank %d", rank), fmt.Sprintf(", rank %d", rank)
 	}
 	t.inner, t.deep = t.inner[:0], t.deep[:0]
 	t.deep.number(threadPID, pid)
-	t.deep.number(threadTID, 1+rank)
+	t.deep.number(threadTID, 1+int64(rank))
 	t.deep.text(threadName, name)
 	t.inner.number(trackUUID, t.track(id, 0))
 	t.inner.number(trackParent, pid)
@@ -172,7 +187,7 @@ func (t *Writer) rank(id int, several bool) {
 }
 
 func (t *Writer) pass(p *replay.Pass) {
-	id := int(p.Worker*t.ranks + p.Rank)
+	id := t.fleet.Rank(p.Pool, p.Worker, p.Rank)
 	kind := int64(decode)
 	if p.Prefills > 0 {
 		kind = prefill
@@ -215,23 +230,30 @@ func (t *Writer) step(e *replay.Event) {
 		return
 	}
 	q := t.flying[e.Turn]
-	if q.phase {
-		t.begin(sliceEnd, t.lane(q))
-		t.event(e.AtMs)
-	}
-	switch q.phase = true; e.Kind {
+	t.begin(sliceEnd, t.lane(q)) // of the phase before
+	t.event(e.AtMs)
+	switch e.Kind {
 	case replay.Admitted:
 		kind := int64(prefill)
 		if q.tokens {
 			kind = mixed // computes what it lost, then goes on
+		} else if len(t.fleet.Pools) > 1 && e.Pool == replay.ServingPool {
+			kind = decode // of a prompt that was brought
 		}
 		t.phase(q, kind)
-		t.note(workerNote, int64(e.Worker))
-		t.note(rankNote, int64(e.Rank))
+		t.where(e)
 		t.note(cachedTokens, int64(e.Tokens))
 		t.note(hostTokens, int64(e.HostTokens))
 	case replay.Preempted:
 		t.phase(q, preempted)
+	case replay.Held:
+		t.phase(q, held)
+	case replay.Transferring:
+		t.phase(q, transfer)
+		t.note(tokensNote, int64(e.Tokens))
+	case replay.Activated:
+		t.phase(q, transferred)
+		t.where(e)
 	case replay.FirstToken:
 		q.tokens = true
 		t.phase(q, decode)
@@ -245,10 +267,19 @@ func (t *Writer) step(e *replay.Event) {
 	t.event(e.AtMs)
 }
 
+// where says on which rank it happens.
+func (t *Writer) where(e *replay.Event) {
+	if len(t.fleet.Pools) > 1 {
+		t.word(poolNote, t.fleet.Pool(t.fleet.Rank(e.Pool, e.Worker, e.Rank)).Name())
+	}
+	t.note(workerNote, int64(e.Worker))
+	t.note(rankNote, int64(e.Rank))
+}
+
 var statuses = map[replay.TerminalStatus]string{replay.Completed: "completed", replay.Rejected: "rejected", replay.Failed: "failed", replay.Canceled: "canceled"}
 
 func (t *Writer) arrive(e *replay.Event) {
-	q := &request{phase: true}
+	q := &request{}
 	if len(t.free) > 0 {
 		q.lane = heap.Pop(&t.free).(int)
 	} else {

@@ -52,11 +52,11 @@ export function spellValue(x, unit) {
   return spell(x) + " " + unit;
 }
 
-// niceStep is the round number of 1, 2 and 5 that cuts span into about n parts.
+// niceStep is the round number of 1, 2, 2.5 and 5 that cuts span into about n parts.
 function niceStep(span, n) {
   const rough = span / Math.max(n, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
-  return power * ([1, 2, 5].find((k) => k * power >= rough * 0.999) ?? 10);
+  return power * ([1, 2, 2.5, 5].find((k) => k * power >= rough * 0.999) ?? 10);
 }
 
 // timeTicks are about n round times up to spanMs, and their names in one unit.
@@ -176,7 +176,7 @@ function paintLines(figure, stage, width, hidden) {
   let most = figure.unit ? 0 : 1;
   if (figure.unit) for (const s of shown) for (const v of s.values) most = Math.max(most, v ?? 0);
   const clock = figure.unit === "ms" ? unitOf(most) : ["", 1];
-  const step = niceStep((most || 1) / clock[1], 4) * clock[1];
+  const step = niceStep((most || 1) / clock[1], 5) * clock[1];
   const top = Math.max(Math.ceil(most / step - 1e-9), 1) * step;
   const x = { at: linear(0, span, margin.left, width - margin.right), ...timeTicks(span, width / 90) };
   const y = { at: linear(0, top, height - margin.bottom, margin.top), ticks: [...steps(0, top, step)] };
