@@ -40,14 +40,17 @@ var exactMath = []string{
 
 // directModules are the modules go.mod may require by itself, and what for.
 var directModules = map[string]string{
-	"github.com/google/go-cmp":          "readable differences in tests",
-	"github.com/klauspost/compress":     "gzip and zstd of trace files",
-	"github.com/spf13/pflag":            "command-line flags",
-	"github.com/tetratelabs/wazero":     "runs core.wasm in Go, without cgo",
-	"github.com/vbauerster/mpb/v8":      "progress bar",
-	"github.com/vmihailenco/msgpack/v5": "frames of core.wasm on the hosts' side; messages of routers and engines",
-	"github.com/zeebo/blake3":           "keyed names of tracked blocks",
-	"github.com/zeebo/xxh3":             "the block hash",
-	"go.yaml.in/yaml/v3":                "policy files, scenarios",
-	"google.golang.org/protobuf":        "the wire format of timelines",
+	"github.com/dlclark/regexp2/v2":       "the expressions of tokenizer.json, which look ahead",
+	"github.com/google/go-cmp":            "readable differences in tests",
+	"github.com/klauspost/compress":       "gzip and zstd of trace files",
+	"github.com/prometheus/client_golang": "metrics of live workers",
+	"github.com/spf13/pflag":              "command-line flags",
+	"github.com/tetratelabs/wazero":       "runs core.wasm in Go, without cgo",
+	"github.com/vbauerster/mpb/v8":        "progress bar",
+	"github.com/vmihailenco/msgpack/v5":   "frames of core.wasm on the hosts' side; messages of routers and engines",
+	"github.com/zeebo/blake3":             "keyed names of tracked blocks",
+	"github.com/zeebo/xxh3":               "the block hash",
+	"go.yaml.in/yaml/v3":                  "policy files, scenarios",
+	"golang.org/x/text":                   "Unicode normal forms of tokenizer.json",
+	"google.golang.org/protobuf":          "the wire format of timelines",
 }

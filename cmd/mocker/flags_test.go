@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// referenceFlag is a flag of the reference's own parser.
+type referenceFlag struct {
+	Options []string
+	Kind    string
+	Default *string
+	Choices []string
+	Env     *string
+}
+
+// variables that the reference reads without naming them in its help.
+var unnamed = map[string]string{
+	"discovery-backend": "DYN_DISCOVERY_BACKEND", "request-plane": "DYN_REQUEST_PLANE",
+	"response-plane": "DYN_RESPONSE_PLANE", "event-plane": "DYN_EVENT_PLANE",
+}
+
+// Every flag of the reference is there, with its spellings, its default, its
+// choices and its variable.
+func TestReferenceFlags(t *testing.T) {
+	file, err := os.Open("testdata/reference-flags.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	values, seen := map[string]*spec{}, map[string]bool{}
+	for _, topic := range topics() {
+		for _, s := range topic.table {
+			values[s.name] = &s
+		}
+	}
+	n := 0
+	for lines := bufio.NewScanner(file); lines.Scan(); n++ {
+		var want referenceFlag
+		if err := json.Unmarshal(lines.Bytes(), &want); err != nil {
+			t.Fatal(err)
+		}
+		s := find(values, want.Options[0])
+		if s == nil {
+			t.Errorf("%s is missing", want.Options[0])
+			continue
+		}
+		seen[s.name] = true
+		for _, option := range want.Options {
+			if !spelt(s, strings.TrimPrefix(option, "--")) {
+				t.Errorf("--%s cannot be spelt %s", s.name, option)
+			}
+		}
+		if want.Kind == "off" {
+			continue // the other half of a toggle
+		}
+		def := ""
+		if want.Default != nil {
+			def = *want.Default
+		}
+		if def != s.def && !(s.kind == on && def == "false") && !(s.name == "disaggregation-mode" && s.def == "agg") {
+			t.Errorf("--%s has the default %q, want %q", s.name, s.def, def)
+		}
+		if want.Choices != nil && !slices.Equal(want.Choices, s.choices) {
+			t.Errorf("--%s has the choices %q, want %q", s.name, s.choices, want.Choices)
+		}
+		env := unnamed[s.name]
+		if want.Env != nil {
+			env = *want.Env
+		}
+		if env != s.env {
+			t.Errorf("--%s has the variable %q, want %q", s.name, s.env, env)
+		}
+	}
+	if n != 104 {
+		t.Errorf("%d flags, want 104", n)
+	}
+	ours := []string{"perf-grid", "http", "default-output-tokens", "seed", "log-level", "log-format", "drain-timeout"}
+	for name := range values {
+		if !seen[name] && !slices.Contains(ours, name) && !strings.HasPrefix(name, "fault-") {
+			t.Errorf("--%s is not the reference's", name)
+		}
+	}
+}
+
+func find(values map[string]*spec, option string) *spec {
+	name := strings.TrimPrefix(option, "--")
+	if s := values[name]; s != nil {
+		return s
+	}
+	return values[strings.TrimPrefix(name, "no-")]
+}
+
+func spelt(s *spec, option string) bool {
+	names := append(slices.Clone(s.aliases), s.name, s.legacy)
+	if s.kind == toggle {
+		option = strings.TrimPrefix(option, "no-")
+	}
+	return slices.Contains(names, option)
+}
+
+// built is what a command line comes to, "" if it can be served.
+func built(t *testing.T, args ...string) string {
+	t.Helper()
+	o, err := parse(args)
+	if err == nil && !o.help {
+		if _, err = o.address(); err == nil {
+			_, err = o.build(io.Discard)
+		}
+	}
+	if err == nil {
+		return ""
+	}
+	if _, ok := err.(usageError); !ok {
+		t.Errorf("%q: %v is no usage error", args, err)
+	}
+	return err.Error()
+}
+
+func TestUsage(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	bad := write("bad.jsonl", `{"output_token_ids":[1]}`)
+	engine := write("engine.json", `{"engine":{"block_size":0}}`)
+	bootstrap := write("bootstrap.json", `{"dynamo":{"bootstrap_port":7}}`)
+	policy := write("policy.yaml", "a: 1\n")
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"--num-wrokers 2", `unknown flag "--num-wrokers"; did you mean --num-workers?`},
+		{"-x", `unknown flag "-x"; mocker --help lists the flags`},
+		{"trace", `"trace" stands without a flag; mocker --help lists the flags`},
+		{"--num-workers x", `--num-workers is "x"; a whole number is accepted`},
+		{"--num-workers", `--num-workers has no value; a whole number is accepted`},
+		{"--num-workers 0", `--num-workers is 0; a whole number from 1 to 1048576 is accepted`},
+		{"--speedup-ratio nan", `--speedup-ratio is "nan"; a finite number is accepted`},
+		{"--speedup-ratio=-1", `--speedup-ratio is -1; a finite number of at least 0 is accepted`},
+		{"--stagger-delay=-3", `--stagger-delay is -3; -1, 0 or a positive number is accepted`},
+		{"--startup-time=-1", `--startup-time is -1; a finite number of at least 0 is accepted`},
+		{"--engine-type foo", `--engine-type is "foo"; vllm or sglang or trtllm is accepted`},
+		{"--block-size 0", `--block-size is 0; a whole number of at least 1 is accepted`},
+		{"--block-size 1", `--block-size is 1; a whole number of at least 2 is accepted for backend vllm`},
+		{"--max-num-seqs 0", `--max-num-seqs is 0; a whole number of at least 1 (no limit) is accepted`},
+		{"--data-parallel-size 0", `--data-parallel-size is 0; a whole number of at least 1 is accepted`},
+		{"--preemption-mode x", `--preemption-mode is "x"; lifo or fifo is accepted`},
+		{"--engine-type sglang --no-enable-chunked-prefill", `--no-enable-chunked-prefill is false; true is accepted for backend sglang`},
+		{"--engine-type sglang --block-size 3", `--block-size is 3; a divisor of chunked_prefill_size 8192 is accepted`},
+		{"--engine-type sglang --block-size 8 --sglang-page-size 4", `--sglang-page-size is 4 and --block-size is 8; one of them, or the same, is accepted`},
+		{"--engine-type sglang --sglang-schedule-policy x", `--sglang-schedule-policy is "x"; fifo or lpm or fcfs is accepted`},
+		{"--ais-nextn 9", `--ais-nextn is 9; a whole number from 1 to 5 is accepted`},
+		{"--aic-nextn 9", `--aic-nextn is 9; a whole number from 1 to 5 is accepted`},
+		{"--aic-nextn 1 --ais-nextn 2", `--ais-nextn is also given as --aic-nextn; one of the two spellings is accepted`},
+		{"--ais-system x --aic-system y", `--ais-system is also given as --aic-system; one of the two spellings is accepted`},
+		{"--ais-nextn-accept-rates 0.5", `--ais-nextn-accept-rates is "0.5"; null is accepted without aic_nextn`},
+		{"--num-host-blocks 4", `--num-host-blocks needs the bytes of KV cache per token; --kv-bytes-per-token, or --model-path with a config.json, is accepted`},
+		{"--host-offload-d2h-bandwidth-gbps 3", `--host-offload-d2h-bandwidth-gbps is given without --num-host-blocks; both or neither are accepted`},
+		{"--kv-bytes-per-token 0 --num-host-blocks 4", `--kv-bytes-per-token is 0; a whole number of at least 1 is accepted`},
+		{"--planner-profile-data a --perf-grid b", `--perf-grid says how long passes take, and so does --planner-profile-data; one is accepted`},
+		{"--extra-engine-args " + engine, engine + `:1:25: engine.block_size is the number 0; a whole number of at least 1 or null is accepted`},
+		{"--extra-engine-args " + bootstrap, `--extra-engine-args: dynamo.bootstrap_port is set, but workers behind a Dynamo frontend are not built yet; null is accepted`},
+		{`--reasoning {"a":1}`, `--reasoning is "{\"a\":1}"; an object such as {"start_thinking_token_id": 123, "end_thinking_token_id": 456, "thinking_ratio": 0.6} is accepted`},
+		{`--reasoning {"start_thinking_token_id":1,"end_thinking_token_id":2}`, `--reasoning: thinking_ratio is missing; an object such as {"start_thinking_token_id": 123, "end_thinking_token_id": 456, "thinking_ratio": 0.6} is accepted`},
+		{`--reasoning {"start_thinking_token_id":1,"end_thinking_token_id":2,"thinking_ratio":2}`, `--reasoning: thinking_ratio is 2; a number from 0 to 1 is accepted`},
+		{"--response-replay-trace-path " + bad, `--response-replay-trace-path: ` + bad + `: line 1: output_length is missing; the number of output_token_ids is accepted`},
+		{"--model-path /no/such", `--model-path: /no/such: no such file or directory; a directory of a model on this machine is accepted`},
+		{"--default-output-tokens 0", `--default-output-tokens is 0; a whole number of at least 1 is accepted`},
+		{"--drain-timeout=-1", `--drain-timeout is -1; a number from 0 to 1e9 is accepted`},
+		{"--fault-error-rate 2", `--fault-error-rate is 2; a number from 0 to 1 is accepted`},
+		{"--fault-error-status 200", `--fault-error-status is 200; a status from 400 to 599 is accepted`},
+		{"--fault-stall-ms=-1", `--fault-stall-ms is -1; a number from 0 to 1e9 is accepted`},
+		{"--http 1.2.3.4:", `--http is "1.2.3.4:"; an address such as 127.0.0.1:8000 is accepted`},
+		{"--router-temperature 1", `--router-temperature is for --router-mode kv; with another mode, leave it out`},
+		{"--router-mode kv --router-temperature=-1", `--router-temperature is -1; a finite number of at least 0 is accepted`},
+		{"--router-mode direct", `--router-mode direct is not built yet (the caller names a worker, or workers differ); round-robin or random or power-of-two or least-loaded or kv is accepted`},
+		{"--router-mode kv --router-policy-config " + policy, `--router-policy-config: ` + policy + `: line 1: unknown field "a"; known fields here are `},
+		{"--ais-perf-model", `--ais-perf-model is not built yet (pass timing from AISimulate; --perf-grid takes its predictions from a file); leave it out`},
+		{"--disaggregation-mode prefill", `--disaggregation-mode is not built yet (disaggregated serving); agg is accepted`},
+		{"--is-decode-worker", `--is-decode-worker is not built yet (disaggregated serving); leave it out`},
+		{"--zmq-kv-events-ports 5,x", `--zmq-kv-events-ports is "5,x"; whole numbers from 1 to 65535 separated by commas is accepted`},
+		{"--zmq-kv-events-ports 5,6", `--zmq-kv-events-ports is not built yet (workers behind a Dynamo frontend); leave it out`},
+		{"--discovery-backend file", `--discovery-backend is not built yet (workers behind a Dynamo frontend); etcd is accepted`},
+		{"--no-kv-events", `--no-kv-events is not built yet (routing without KV events); true is accepted`},
+	} {
+		got := built(t, append([]string{"--http", ":0"}, strings.Fields(c.args)...)...)
+		if got != c.want && !(strings.HasPrefix(got, c.want) && strings.Contains(c.args, "policy.yaml")) {
+			t.Errorf("%s\ngot  %s\nwant %s", c.args, got, c.want)
+		}
+	}
+	if got := built(t); got != `--http is missing; --http 127.0.0.1:8000 serves OpenAI's API by itself (workers behind a Dynamo frontend are not built yet)` {
+		t.Error(got)
+	}
+}
+
+// What can be served.
+func TestAccepted(t *testing.T) {
+	for _, args := range []string{
+		"", "--engine-type sglang --sglang-page-size 16 --sglang-schedule-policy fcfs", "--engine-type trtllm --trtllm-capacity-scheduler-policy guaranteed_no_evict",
+		"--num-host-blocks 10 --kv-bytes-per-token 1000 --host-offload-h2d-bandwidth-gbps .5", "--aic-nextn 2 --aic-nextn-accept-rates 0.8,0.5 --aic-mtp-seed +7",
+		"--no-enable-prefix-caching --max-model-len 4096 --stagger-delay -1 --num-workers 3 --startup-time 2", "--disaggregation-mode agg --discovery-backend etcd --kv-events",
+		"--router-mode kv --router-queue-threshold 0.5 --router-queue-policy wspt --no-track-active-blocks --router-event-threads 2", "--router-mode kv --load-aware",
+		"--extra-engine-args ../../examples/engine-small-gpu.json", "--perf-grid ../../examples/grid-example-gpu.json --block-size 16", "--is-prefill-worker=false",
+	} {
+		if got := built(t, append([]string{"--http", "8000"}, strings.Fields(args)...)...); got != "" {
+			t.Errorf("%s: %s", args, got)
+		}
+	}
+}
+
+// Variables stand in for flags, which win.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("DYN_ROUTER_MODE", "kv")
+	t.Setenv("DYN_ROUTER_TEMPERATURE", "0.5")
+	t.Setenv("DYN_ROUTER_TRACK_ACTIVE_BLOCKS", "off")
+	t.Setenv("DYN_ROUTER_EVENT_THREADS", "")
+	t.Setenv("DYN_DISCOVERY_BACKEND", "file") // means nothing here, and nobody asked on the command line
+	t.Setenv("DYN_LOG", "debug,dynamo_runtime=warn")
+	o, err := parse([]string{"--http", ":0", "--router-temperature", "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rc, _, err := o.router("m", 16)
+	if err != nil || rc.Temperature != 2 || rc.TrackActiveBlocks || rc.EventThreads != 4 || o.text("log-level") != "debug" {
+		t.Errorf("%v, %+v, log %s", err, rc, o.text("log-level"))
+	}
+	t.Setenv("DYN_ROUTER_TEMPERATURE", "warm")
+	if got := built(t, "--http", ":0"); got != `DYN_ROUTER_TEMPERATURE is "warm"; a finite number is accepted` {
+		t.Error(got)
+	}
+	t.Setenv("DYN_ROUTER_TEMPERATURE", "")
+	t.Setenv("DYN_MOCKER_KV_CACHE_TRACE", "1")
+	if got := built(t, "--http", ":0"); got != `DYN_MOCKER_KV_CACHE_TRACE is "1"; traces of the KV cache are not built yet, leave it out` {
+		t.Error(got)
+	}
+}
+
+// Addresses are on the loopback interface unless another is asked for.
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"8000": "127.0.0.1:8000", ":8000": "127.0.0.1:8000", "0.0.0.0:1": "0.0.0.0:1", "[::]:1": "[::]:1", "localhost:http": "localhost:http",
+	} {
+		o, err := parse([]string{"--http", text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := o.address(); got != want || err != nil {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"--help"}, &out, &errs); code != 0 || errs.Len() > 0 {
+		t.Errorf("status %d, %s", code, errs.String())
+	}
+	for _, topic := range topics() {
+		for _, s := range topic.table {
+			if !strings.Contains(out.String(), s.name) {
+				t.Errorf("the help lacks --%s", s.name)
+			}
+		}
+	}
+	for line := range strings.Lines(out.String()) {
+		if len(line) > wrapAt+1 {
+			t.Errorf("a long line: %s", line)
+		}
+	}
+	out.Reset()
+	if code := run([]string{"--version"}, &out, &errs); code != 0 || !strings.HasPrefix(out.String(), "mocker (Dryserve) dev, go") {
+		t.Errorf("status %d, %s", code, out.String())
+	}
+	if code := run(nil, &out, &errs); code != 2 || !strings.HasPrefix(errs.String(), "mocker: --http is missing; ") {
+		t.Errorf("status %d, %s", code, errs.String())
+	}
+}

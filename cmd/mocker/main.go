@@ -1,0 +1,50 @@
+// Command mocker serves simulated inference engines as time passes: an
+// OpenAI-compatible server without a model and without a GPU, whose answers come
+// when those of a real fleet would.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+)
+
+// Exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+// reference is the release whose behaviour this one follows.
+const reference = "ai-dynamo 1.6.1"
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run does everything but exiting.
+func run(args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args)
+	switch {
+	case err != nil:
+	case o.help:
+		err = printHelp(stdout)
+	case o.version:
+		_, err = fmt.Fprintf(stdout, "mocker (Dryserve) %s, %s %s/%s, follows %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, reference)
+	default:
+		err = serve(o, stderr)
+	}
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "mocker: %v\n", err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,250 @@
+package fleet
+
+import (
+	"fmt"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/router"
+	"github.com/dryserve/dryserve/core/seq"
+	"github.com/dryserve/dryserve/host/native/live/worker"
+)
+
+// Request is what a fleet is asked.
+type Request struct {
+	UUID      [16]byte
+	Tokens    []uint32
+	MaxOutput int
+	OutputIDs []uint32 // planned output, see engine.Request
+}
+
+// Job is a request in a fleet. It is told what its worker says, for the fleet's
+// books, and passes it on.
+type Job struct {
+	fleet   *Fleet
+	sink    worker.Sink
+	request worker.Request
+
+	// Guarded by the fleet's lock.
+	worker int // -1: it waits at the router
+	inner  *worker.Job
+	handle router.Handle
+	tag    uint32
+	begun  bool
+	over   bool // ended, cancelled or refused
+}
+
+// dispatch is a job to be given to a loop once the lock is free.
+type dispatch struct {
+	job  *Job
+	loop *worker.Loop
+}
+
+// Busy says that no worker may take a request, and it may not wait.
+type Busy struct{ Full string }
+
+func (e Busy) Error() string { return e.Full }
+
+// Submit brings a request. The error, a Busy, says why it cannot be taken.
+func (f *Fleet) Submit(q Request, to worker.Sink) (*Job, error) {
+	j := &Job{fleet: f, sink: to, worker: -1, request: worker.Request{
+		UUID: q.UUID, Rank: worker.AnyRank, Tokens: q.Tokens, MaxOutput: q.MaxOutput, OutputIDs: q.OutputIDs,
+	}}
+	if f.router != nil {
+		return j, f.place(j, q)
+	}
+	f.mu.Lock()
+	j.worker = f.choose()
+	f.loads[j.worker]++
+	f.mu.Unlock()
+	send([]dispatch{{j, f.loops[j.worker]}})
+	return j, nil
+}
+
+// choose picks a worker without the KV router.
+func (f *Fleet) choose() int {
+	n := uint64(f.launched)
+	switch f.o.Mode {
+	case Random:
+		return int(f.lots.Below(n))
+	case PowerOfTwo:
+		a := f.lots.Below(n)
+		if n == 1 {
+			return int(a)
+		}
+		b := f.lots.Below(n - 1)
+		if b >= a {
+			b++
+		}
+		if f.loads[b] < f.loads[a] {
+			a = b
+		}
+		return int(a)
+	case LeastLoaded:
+		best, equals := 0, uint64(0)
+		for i, load := range f.loads[:n] {
+			switch {
+			case i > 0 && load > f.loads[best]:
+				continue
+			case i > 0 && load == f.loads[best]:
+				if equals++; f.lots.Below(equals) != 0 {
+					continue
+				}
+			default:
+				equals = 1
+			}
+			best = i
+		}
+		return best
+	}
+	w := f.turn % f.launched
+	f.turn = w + 1
+	return w
+}
+
+// place brings a request to the KV router.
+func (f *Fleet) place(j *Job, q Request) error {
+	h := seq.Plain(f.o.Engine.BlockSize)
+	locals := h.AppendLocals(nil, q.Tokens, nil)
+	var sequence []uint64
+	if f.o.Router.TrackingHash == config.KeyedXXH3 {
+		h = f.o.Tracking
+		sequence = h.AppendChain(nil, h.AppendLocals(nil, q.Tokens, nil))
+	} else {
+		sequence = h.AppendChain(nil, locals)
+	}
+	f.mu.Lock()
+	j.tag = f.tag(j)
+	handle, fault := f.router.Place(router.Request{
+		Tag: j.tag, Tokens: len(q.Tokens), Locals: locals, Sequence: sequence, Class: f.router.Class(""),
+	}, f.o.Clock.NowMs())
+	j.handle = handle
+	if !fault.OK() {
+		f.forget(j)
+		f.mu.Unlock()
+		return refusal(fault)
+	}
+	ready := f.placed(fault)
+	f.mu.Unlock()
+	send(ready)
+	return nil
+}
+
+func refusal(f router.Fault) error {
+	if f.Code == router.QueueFull {
+		return Busy{"every worker is busy and the router's queue is full"}
+	}
+	return Busy{fmt.Sprintf("the router cannot place the request (code %d)", f.Code)}
+}
+
+func (f *Fleet) tag(j *Job) uint32 {
+	if n := len(f.free); n > 0 {
+		t := f.free[n-1]
+		f.free = f.free[:n-1]
+		f.jobs[t] = j
+		return t
+	}
+	f.jobs = append(f.jobs, j)
+	return uint32(len(f.jobs) - 1)
+}
+
+// forget gives a job's tag back; nothing is placed for it any more.
+func (f *Fleet) forget(j *Job) {
+	j.over = true
+	f.jobs[j.tag] = nil
+	f.free = append(f.free, j.tag)
+}
+
+// placed books what the router's last call has placed.
+func (f *Fleet) placed(fault router.Fault) (ready []dispatch) {
+	for _, p := range f.router.Placed() {
+		j := f.jobs[p.Tag]
+		j.worker, j.handle, j.request.Rank = p.Worker, p.Request, p.Rank
+		f.loads[p.Worker]++
+		ready = append(ready, dispatch{j, f.loops[p.Worker]})
+	}
+	if !fault.OK() {
+		f.warn("the router failed", "code", fault.Code)
+	}
+	return ready
+}
+
+// send gives jobs to their loops. The fleet is not locked: a loop that has
+// ended says so at once.
+func send(ready []dispatch) {
+	for _, d := range ready {
+		inner := d.loop.Submit(d.job.request, d.job)
+		d.job.entered(inner)
+	}
+}
+
+// entered notes the job in the loop, and cancels it if that was wanted
+// meanwhile.
+func (j *Job) entered(inner *worker.Job) {
+	j.fleet.mu.Lock()
+	j.inner, j.request = inner, worker.Request{}
+	over := j.over
+	j.fleet.mu.Unlock()
+	if over {
+		inner.Cancel()
+	}
+}
+
+// Cancel ends the request; signals that are under way may still come.
+func (j *Job) Cancel() {
+	f := j.fleet
+	f.mu.Lock()
+	if j.over {
+		f.mu.Unlock()
+		return
+	}
+	j.over = true
+	inner := j.inner
+	ready := f.leave(j)
+	f.mu.Unlock()
+	if inner != nil {
+		inner.Cancel()
+	}
+	send(ready)
+}
+
+// leave takes an ended job out of the books.
+func (f *Fleet) leave(j *Job) (ready []dispatch) {
+	if j.worker >= 0 {
+		f.loads[j.worker]--
+	}
+	if f.router == nil {
+		return nil
+	}
+	if j.worker < 0 {
+		f.router.Cancel(j.handle)
+	} else {
+		ready = f.placed(f.router.Free(j.handle, f.o.Clock.NowMs()))
+	}
+	f.forget(j)
+	return ready
+}
+
+// Signal is for the job's worker only.
+func (j *Job) Signal(s worker.Signal) {
+	if s.End != worker.Running || j.fleet.router != nil && s.First {
+		j.book(s)
+	}
+	j.sink.Signal(s)
+}
+
+// book tells the router how far the request is.
+func (j *Job) book(s worker.Signal) {
+	f := j.fleet
+	var ready []dispatch
+	f.mu.Lock()
+	switch {
+	case j.over:
+	case s.End != worker.Running:
+		j.over = true
+		ready = f.leave(j)
+	default:
+		ready = f.placed(f.router.PrefillDone(j.handle, f.o.Clock.NowMs()))
+	}
+	f.mu.Unlock()
+	send(ready)
+}

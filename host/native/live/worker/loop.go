@@ -1,0 +1,132 @@
+package worker
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/dryserve/dryserve/host/native/live/clock"
+)
+
+// Loop runs a worker on a clock. Its methods may be called from anywhere.
+type Loop struct {
+	worker *Worker
+	clock  clock.Clock
+	wake   chan struct{} // holds one token: the inbox has something
+
+	mu     sync.Mutex
+	inbox  []command
+	closed bool
+
+	taken []command // of the loop's goroutine
+}
+
+// command brings a job, or cancels it.
+type command struct {
+	job    *Job
+	cancel bool
+	atMs   float64
+}
+
+// Job is a request in a loop.
+type Job struct {
+	loop    *Loop
+	request Request
+	sink    Sink
+
+	// Of the loop's goroutine.
+	ticket Ticket
+	ended  bool
+}
+
+// NewLoop returns a loop around a worker, which is the loop's from now on.
+func NewLoop(w *Worker, c clock.Clock) *Loop {
+	return &Loop{worker: w, clock: c, wake: make(chan struct{}, 1)}
+}
+
+// Ranks is the number of the worker's ranks.
+func (l *Loop) Ranks() int { return l.worker.Ranks() }
+
+// Submit brings a request now. The sink is told what happens, also if the loop
+// has ended.
+func (l *Loop) Submit(q Request, to Sink) *Job {
+	j := &Job{loop: l, request: q, sink: to}
+	if !l.send(command{job: j, atMs: l.clock.NowMs()}) {
+		to.Signal(Signal{AtMs: l.clock.NowMs(), End: Closed, First: true})
+	}
+	return j
+}
+
+// Cancel ends the request. Signals that are under way may still come.
+func (j *Job) Cancel() {
+	j.loop.send(command{job: j, cancel: true, atMs: j.loop.clock.NowMs()})
+}
+
+// Signal passes on what the worker says; it is a Sink for the worker only.
+func (j *Job) Signal(s Signal) {
+	if s.End != Running {
+		j.ended = true
+	}
+	j.sink.Signal(s)
+}
+
+func (l *Loop) send(c command) bool {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return false
+	}
+	l.inbox = append(l.inbox, c)
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// Run runs the worker until ctx ends, then ends its requests.
+func (l *Loop) Run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	})
+	defer stop()
+	wait := l.clock.Waiter()
+	for ctx.Err() == nil {
+		l.take()
+		now := l.clock.NowMs()
+		if at := l.worker.Advance(now); at > now {
+			wait.Until(at, l.wake)
+		} else {
+			runtime.Gosched()
+		}
+	}
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.take()
+	l.worker.Close(l.clock.NowMs())
+}
+
+// take carries out what came in.
+func (l *Loop) take() {
+	l.mu.Lock()
+	l.taken, l.inbox = l.inbox, l.taken[:0]
+	l.mu.Unlock()
+	for i, c := range l.taken {
+		l.taken[i] = command{}
+		j := c.job
+		l.worker.Advance(c.atMs) // what was due before it
+		switch {
+		case !c.cancel:
+			j.ticket = l.worker.Submit(j.request, j, c.atMs)
+			j.request = Request{}
+		case !j.ended:
+			j.ended = true
+			l.worker.Cancel(j.ticket, c.atMs)
+		}
+	}
+}
