@@ -50,7 +50,8 @@ type Options struct {
 	// Seats are, by turn, where the KV router of another run has placed turns, for
 	// comparisons with one whose lots are not known. This run gets stuck if its
 	// router would never have placed one there.
-	Seats []router.Seat
+	Seats       []router.Seat
+	DecodeSeats []router.Seat // of two pools: the same of those that decode, Seats of those that compute prompts
 }
 
 // worker is what the event loop needs of an engine; ranks.Group documents the
@@ -152,7 +153,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.numbers.addAll(w, 0)
 	}
 	if cfg.Disaggregated() {
-		s.pools = newPools(s, streaming)
+		s.pools = newPools(s, o, streaming)
 		return s
 	}
 	fast := s.build(plain)
