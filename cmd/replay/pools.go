@@ -85,10 +85,11 @@ func (o *options) engines(r *config.Replay) ([]engineargs.Args, error) {
 	if a, b := prefill.Engine.BlockSize, decode.Engine.BlockSize; a != b {
 		return both, fmt.Errorf("--prefill-engine-args have the block size %d and --decode-engine-args %d; the same size is accepted", a, b)
 	}
-	if o.route.mode != routerModes[config.RoundRobin] {
-		return both, usageError{"--router-mode " + o.route.mode + " is not built yet for workers in two pools (--prefill-engine-args); round_robin is accepted"}
+	if m := o.route.mode; m != routerModes[config.RoundRobin] && m != routerModes[config.KVRouter] {
+		return both, usageError{"--router-mode " + m + " is for workers that serve whole requests; round_robin or kv_router is accepted with two pools (--prefill-engine-args)"}
 	}
-	return both, nil
+	r.Routing, err = o.routing(prefill)
+	return both, err
 }
 
 // engine reads one engine.

@@ -261,7 +261,8 @@ func (r Replay) Check() Fault {
 }
 
 // checkPools: a pool has its role, and both have the same backend and blocks of
-// the same size. Host memory beside handoffs is not modelled.
+// the same size. Host memory beside handoffs is not modelled, nor are other
+// modes of routing.
 func (r Replay) checkPools() Fault {
 	if !r.Disaggregated() {
 		if r.Engine.Role != Aggregated {
@@ -284,6 +285,8 @@ func (r Replay) checkPools() Fault {
 		return Fault{Unlike, FieldBackend}
 	case p.Engine.HostOffload.Blocks+r.Engine.HostOffload.Blocks > 0:
 		return Fault{NeedsAggregated, FieldHostOffload}
+	case r.Routing.Mode != RoundRobin && r.Routing.Mode != KVRouter:
+		return Fault{NeedsAggregated, FieldRouterMode}
 	}
 	if c := count(p.Workers, MaxWorkers); c != Valid {
 		return Fault{c, FieldNumPrefillWorkers}

@@ -145,6 +145,8 @@ func TestCheck(t *testing.T) {
 		{"a pool that is wrong", func(r *Replay) { twoPools(r); r.Prefill.Engine.NumGPUBlocks = 0 }, Fault{NotPositive, FieldNumGPUBlocks}},
 		{"a pool below zero", func(r *Replay) { twoPools(r); r.Prefill.Workers = -1 }, Fault{NotPositive, FieldNumPrefillWorkers}},
 		{"a pool too large", func(r *Replay) { twoPools(r); r.Prefill.Workers = MaxWorkers + 1 }, Fault{TooLarge, FieldNumPrefillWorkers}},
+		{"pools and a router", func(r *Replay) { twoPools(r); r.Routing.Mode, r.Routing.Router = KVRouter, &Router{} }, Fault{}},
+		{"pools by lot", func(r *Replay) { twoPools(r); r.Routing.Mode = Random }, Fault{NeedsAggregated, FieldRouterMode}},
 		{"a role without pools", func(r *Replay) { r.Engine.Role = Decode }, Fault{NotAggregated, FieldRole}},
 		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},
 	}

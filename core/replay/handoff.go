@@ -6,6 +6,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/stretch"
 )
 
@@ -19,10 +20,11 @@ type handoffs struct {
 	slots     []handoff
 	free      []int32
 	begun     int32
-	reserves  bool // before the prompt is computed
+	at        []int32 // by turn: its slot, for routers
+	reserves  bool    // before the prompt is computed
 	transfer  config.Transfer
 	actions   []action
-	at        int  // of actions: the next to be done
+	done      int  // actions that are done
 	transfers heap // under way: by end, then by request; turn is the slot
 	spell     plain
 }
@@ -46,19 +48,19 @@ const (
 
 // handoff is a request under way.
 type handoff struct {
-	turn      int32
-	ordinal   int32 // of the arrival
-	source    place // of the prompt
-	target    place
-	submitted bool
-	held      bool
-	asked     bool // a destination is pending or reserved
-	reserved  bool
-	missing   int32 // tokens the destination lacks
-	waits     bool  // an action is queued or deferred, or a transfer under way
-	ended     bool
-	fate      stretch.Fate
-	record    int32 // its number, -1: none
+	turn     int32
+	ordinal  int32 // of the arrival
+	source   place // of the prompt
+	target   place
+	tickets  [2]router.Handle // of the routers, the one of prompts first; 0: none
+	held     bool
+	asked    bool // a destination is pending or reserved
+	reserved bool
+	missing  int32 // tokens the destination lacks
+	waits    bool  // an action is queued or deferred, or a transfer under way
+	ended    bool
+	fate     stretch.Fate
+	record   int32 // its number, -1: none
 
 	times    []float64 // of its tokens
 	admits   []Admission
@@ -92,6 +94,10 @@ func (h *handoffs) begin(turn int32) {
 		},
 	}
 	h.begun++
+	for int(turn) >= len(h.at) {
+		h.at = append(h.at, 0)
+	}
+	h.at[turn] = slot
 	if h.reserves {
 		h.push(reserve, slot)
 	} else {
@@ -111,15 +117,20 @@ func (h *handoffs) resume(m *member) {
 	m.deferred = m.deferred[:0]
 }
 
-// act does what is queued, and what comes of it.
-func (h *handoffs) act() {
-	for h.at < len(h.actions) {
-		a := h.actions[h.at]
-		h.at++
+// act does what is queued, and what comes of it. False: a router has to wait;
+// it is called again to go on.
+func (h *handoffs) act() bool {
+	for h.done < len(h.actions) {
+		a := h.actions[h.done]
+		h.done++
 		h.do(a)
 		h.pools.moved = true
+		if h.pools.prefill.waits {
+			return false
+		}
 	}
-	h.actions, h.at = h.actions[:0], 0
+	h.actions, h.done = h.actions[:0], 0
+	return true
 }
 
 // do does an action, or lets it wait for the end of the worker's pass.
@@ -162,6 +173,7 @@ func (h *handoffs) do(a action) {
 		m.outside[r.source.rank]--
 		r.told.ReleasedMs = h.pools.sim.books.nowMs
 		h.after(q, m, r.source.rank)
+		q.leave(&r.tickets[0])
 		h.close(r, a.slot)
 	case cancel:
 		h.cancel(r, a.slot)
@@ -180,6 +192,7 @@ func (h *handoffs) wait(m *member, a action) bool {
 // after takes what a command said besides.
 func (h *handoffs) after(q *pool, m *member, rank int32) {
 	h.facts(m.g.Effects(int(rank)).Lifecycle)
+	q.publishCommand(m, int(rank))
 	q.wake(m)
 }
 
@@ -189,40 +202,68 @@ func (h *handoffs) request(r *handoff, slot int32) engine.Request {
 	t := &load.Turns[r.turn]
 	q := engine.Request{Tag: uint32(slot), MaxOutput: int(t.Output)}
 	binary.BigEndian.PutUint64(q.UUID[8:], uint64(r.turn)+1)
-	if h.spell.talk != nil {
-		q.Tokens, q.OutputIDs = h.spell.talk.request(r.turn)
-	} else {
-		q.Tokens = h.spell.prompt(t)
-	}
+	q.Tokens, q.OutputIDs = h.spell.spell(r.turn)
 	if t.Planned >= 0 {
 		q.OutputIDs = load.Planned[load.PlannedOff[t.Planned]:load.PlannedOff[t.Planned+1]]
 	}
 	return q
 }
 
-// submit gives the prompt to a worker that computes it: one token of output
-// at most, which nobody sees (engine notes §13).
+// submit sends the prompt to a worker that computes it.
 func (h *handoffs) submit(r *handoff, slot int32) {
+	q := &h.pools.prefill
+	if q.kv != nil {
+		r.tickets[0] = q.seek(r.turn, h.request(r, slot).Tokens)
+		return
+	}
+	r.source = q.pick()
+	h.compute(r, slot)
+}
+
+// reserve sends the prompt to a worker that decodes.
+func (h *handoffs) reserve(r *handoff, slot int32) {
+	q := &h.pools.decode
+	if q.kv != nil {
+		r.tickets[1] = q.seek(r.turn, h.request(r, slot).Tokens)
+		return
+	}
+	r.target = q.pick()
+	h.makeRoom(r, slot)
+}
+
+// send takes a turn to where a router has placed it.
+func (h *handoffs) send(q *pool, turn int32, to place, route Route) {
+	slot := h.at[turn]
+	r := &h.slots[slot]
+	r.told.Routed = true
+	if q == &h.pools.prefill {
+		r.source, r.told.PrefillRoute = to, route
+		h.compute(r, slot)
+	} else {
+		r.target, r.told.DecodeRoute = to, route
+		h.makeRoom(r, slot)
+	}
+}
+
+// compute gives the prompt to the worker that computes it: one token of output
+// at most, which nobody sees (engine notes §13).
+func (h *handoffs) compute(r *handoff, slot int32) {
 	q := &h.pools.prefill
 	request := h.request(r, slot)
 	request.MaxOutput = min(request.MaxOutput, 1)
 	request.OutputIDs = request.OutputIDs[:min(len(request.OutputIDs), 1)]
-	r.source = q.pick()
 	m := q.members[r.source.worker]
 	r.source.handle, _ = m.g.SubmitPrefill(int(r.source.rank), request) // the UUID is new and the output is not negative
-	r.submitted = true
 	r.told.PrefillScheduler = q.scheduler(r.source)
 	q.wake(m)
 }
 
-// reserve asks a worker that decodes for room for the prompt.
-func (h *handoffs) reserve(r *handoff, slot int32) {
+// makeRoom asks the worker that decodes for room for the prompt.
+func (h *handoffs) makeRoom(r *handoff, slot int32) {
 	q := &h.pools.decode
-	request := h.request(r, slot)
-	r.target = q.pick()
 	r.told.DecodeScheduler = q.scheduler(r.target)
 	m := q.members[r.target.worker]
-	handle, code := m.g.Reserve(int(r.target.rank), request)
+	handle, code := m.g.Reserve(int(r.target.rank), h.request(r, slot))
 	if code != engine.Applied {
 		h.refused(slot, stretch.Failed)
 		return
@@ -347,6 +388,7 @@ func (h *handoffs) cancel(r *handoff, slot int32) {
 		}
 		h.after(q, m, r.target.rank)
 	}
+	h.pools.prefill.leave(&r.tickets[0])
 	h.end(r)
 	h.close(r, slot)
 }
@@ -356,6 +398,7 @@ func (h *handoffs) end(r *handoff) {
 	s := h.pools.sim
 	b := &s.books
 	r.ended = true
+	h.pools.decode.leave(&r.tickets[1])
 	at := place{worker: -1, rank: -1}
 	if r.asked {
 		at = r.target

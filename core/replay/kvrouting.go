@@ -73,27 +73,34 @@ type heard struct {
 }
 
 func newKVRouting(cfg config.Replay, w *workload.Workload, workers []worker, seats []router.Seat) *kvRouting {
-	e := cfg.Engine
+	k := newRouting(cfg.Routing, cfg.Engine, w, len(workers), seats)
 	n := len(w.Turns)
+	k.handles, k.states, k.routes = make([]router.Handle, n), make([]turnState, n), make([]Route, n)
+	for _, x := range workers {
+		k.workers = append(k.workers, x.(*plain))
+	}
+	return k
+}
+
+// newRouting is a router before so many workers with engine e.
+func newRouting(r config.Routing, e config.Engine, w *workload.Workload, workers int, seats []router.Seat) *kvRouting {
 	k := &kvRouting{
 		load: w, names: seq.Plain(e.BlockSize), tracking: seq.Plain(e.BlockSize),
-		keyed:   cfg.Routing.Router.TrackingHash == config.KeyedXXH3,
-		tracks:  cfg.Routing.Router.TrackActiveBlocks && cfg.Routing.Router.AssumeKVReuse,
-		handles: make([]router.Handle, n), states: make([]turnState, n), routes: make([]Route, n),
+		keyed:  r.Router.TrackingHash == config.KeyedXXH3,
+		tracks: r.Router.TrackActiveBlocks && r.Router.AssumeKVReuse,
 	}
 	if k.keyed {
-		k.tracking.BlockSeed, k.tracking.ChainSeed = cfg.Routing.Tracking.Block, cfg.Routing.Tracking.Chain
+		k.tracking.BlockSeed, k.tracking.ChainSeed = r.Tracking.Block, r.Tracking.Chain
 	}
 	k.router = router.New(router.Params{
-		Config: *cfg.Routing.Router, BlockSize: e.BlockSize, Seed: cfg.Routing.Seed, LagMs: cfg.Routing.EventLagMs, Seats: seats,
-		Predicts: cfg.Routing.AskLoad || e.Timing.Kind == config.Grid || e.Timing.Kind == config.External,
+		Config: *r.Router, BlockSize: e.BlockSize, Seed: r.Seed, LagMs: r.EventLagMs, Seats: seats,
+		Predicts: r.AskLoad || e.Timing.Kind == config.Grid || e.Timing.Kind == config.External,
 	})
-	if cfg.Routing.AskLoad {
-		e.Timing = config.Timing{Kind: config.External}
-	}
-	for id, x := range workers {
-		k.workers = append(k.workers, x.(*plain))
+	for id := range workers {
 		k.router.AddWorker(id, e.DPSize, min(e.MaxNumBatchedTokens, router.NoBudget))
+	}
+	if r.AskLoad {
+		e.Timing = config.Timing{Kind: config.External}
 	}
 	e.SpeedupRatio = 0 // the router's model knows nothing of it
 	k.predict = timing.New(e)
@@ -107,6 +114,14 @@ func (s *Sim) route(turn int32) {
 		k.handles, k.states, k.routes = append(k.handles, 0), append(k.states, unplaced), append(k.routes, Route{})
 	}
 	tokens, _ := k.workers[0].spell(turn)
+	h, fault := k.router.Place(k.request(turn, uint32(turn), tokens), s.books.nowMs)
+	k.handles[turn] = h
+	s.told(fault)
+}
+
+// request is what the router is told of a turn with the given prompt. It is valid
+// until the next call.
+func (k *kvRouting) request(turn int32, tag uint32, tokens []uint32) router.Request {
 	k.locals = k.names.AppendLocals(k.locals[:0], tokens, nil)
 	k.chain = k.chain[:0]
 	switch {
@@ -118,12 +133,10 @@ func (s *Sim) route(turn int32) {
 		k.chain = k.tracking.AppendChain(k.chain, k.locals)
 	}
 	c := k.load.Class(turn)
-	h, fault := k.router.Place(router.Request{
-		Tag: uint32(turn), Tokens: len(tokens), Locals: k.locals, Sequence: k.chain,
+	return router.Request{
+		Tag: tag, Tokens: len(tokens), Locals: k.locals, Sequence: k.chain,
 		Class: k.class(c.Policy), Priority: max(float64(c.Priority), 0), Strict: c.Strict,
-	}, s.books.nowMs)
-	k.handles[turn] = h
-	s.told(fault)
+	}
 }
 
 // class is what the router makes of a policy of the workload.
@@ -235,30 +248,34 @@ func (s *Sim) hear(id int32) bool {
 
 // publish tells the router what the caches of a rank have stored and removed.
 func (s *Sim) publish(id int32, rank int, events []engine.KVEvent, blocks []engine.KVBlock) {
-	k := s.kv
-	x := &k.event
-	for _, e := range events {
-		*x = router.Event{
-			Worker: int(id), Rank: rank, ID: e.ID, HasParent: e.HasParent, Parent: e.Parent,
-			Locals: x.Locals[:0], Exts: x.Exts[:0],
-		}
-		if e.Host {
-			x.Tier = router.HostPinned
-		}
-		if e.Kind == engine.Removed {
-			x.Kind = router.Removed
-		}
-		for _, b := range blocks[e.First : e.First+e.Count] {
-			x.Exts = append(x.Exts, b.Hash)
-			if x.Kind == router.Stored {
-				x.Locals = append(x.Locals, b.Local)
-			}
-		}
-		s.told(k.router.Apply(x, s.books.nowMs))
+	for i := range events {
+		s.told(s.kv.apply(id, rank, &events[i], blocks, s.books.nowMs))
 		if s.dead {
 			return
 		}
 	}
+}
+
+// apply tells the router of one event of the caches of a rank.
+func (k *kvRouting) apply(id int32, rank int, e *engine.KVEvent, blocks []engine.KVBlock, nowMs float64) router.Fault {
+	x := &k.event
+	*x = router.Event{
+		Worker: int(id), Rank: rank, ID: e.ID, HasParent: e.HasParent, Parent: e.Parent,
+		Locals: x.Locals[:0], Exts: x.Exts[:0],
+	}
+	if e.Host {
+		x.Tier = router.HostPinned
+	}
+	if e.Kind == engine.Removed {
+		x.Kind = router.Removed
+	}
+	for _, b := range blocks[e.First : e.First+e.Count] {
+		x.Exts = append(x.Exts, b.Hash)
+		if x.Kind == router.Stored {
+			x.Locals = append(x.Locals, b.Local)
+		}
+	}
+	return k.router.Apply(x, nowMs)
 }
 
 // publishCopies tells the router of the copies of an idle worker that have just
@@ -300,4 +317,10 @@ func (s *Sim) Route(turn int32) (r Route, ok bool) {
 }
 
 // RouterClass is the name of a class of the KV router.
-func (s *Sim) RouterClass(class int32) string { return s.kv.router.ClassName(class) }
+func (s *Sim) RouterClass(class int32) string {
+	k := s.kv
+	if s.pools != nil {
+		k = s.pools.prefill.kv
+	}
+	return k.router.ClassName(class)
+}

@@ -30,6 +30,10 @@ type recorded struct {
 	Name       string
 	Speedup    float64         `json:"arrival_speedup_ratio"`
 	EngineArgs json.RawMessage `json:"engine_args"`
+	Prefill    json.RawMessage `json:"prefill_engine_args"` // of two pools, with the next three
+	Decode     json.RawMessage `json:"decode_engine_args"`
+	Prefillers int             `json:"num_prefill_workers"`
+	Decoders   int             `json:"num_decode_workers"`
 	Estimator  *string
 	LagMs      float64         `json:"kv_event_lag_ms"`
 	Workers    int             `json:"num_workers"`
@@ -62,16 +66,25 @@ type recordedRoute struct {
 // replayOf is the run that a recording is of.
 func replayOf(t *testing.T, c *recorded, traceBlock int) config.Replay {
 	t.Helper()
-	args, err := engineargs.Parse("engine args", c.EngineArgs)
-	if err != nil {
-		t.Fatal(err)
+	parse := func(text json.RawMessage, role config.Role) config.Engine {
+		args, err := engineargs.Options{Role: role}.Parse("engine args", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return args.Engine
 	}
 	router, err := routerconfig.Parse("router config", c.Router, routerconfig.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := config.DefaultReplay(config.VLLM)
-	cfg.Engine, cfg.NumWorkers, cfg.TraceBlockSize, cfg.ArrivalSpeedup = args.Engine, c.Workers, traceBlock, c.Speedup
+	cfg.TraceBlockSize, cfg.ArrivalSpeedup = traceBlock, c.Speedup
+	if c.EngineArgs != nil {
+		cfg.Engine, cfg.NumWorkers = parse(c.EngineArgs, config.Aggregated), c.Workers
+	} else {
+		cfg.Engine, cfg.NumWorkers = parse(c.Decode, config.Decode), c.Decoders
+		cfg.Prefill = config.Pool{Engine: parse(c.Prefill, config.Prefill), Workers: c.Prefillers}
+	}
 	cfg.Parity, cfg.CaptureRequests = true, true
 	cfg.Routing.Mode, cfg.Routing.Router, cfg.Routing.EventLagMs = config.KVRouter, &router.Router, c.LagMs
 	cfg.Routing.AskLoad = c.Estimator != nil
@@ -97,21 +110,30 @@ func answered(t *testing.T, s *replay.Sim, budget int) replay.Status {
 // requestsOf is what a run says, as it was recorded.
 func requestsOf(s *replay.Sim, cfg config.Replay, n int) []recordedRequest {
 	out := make([]recordedRequest, n)
-	for _, r := range s.Records() {
-		route, _ := s.Route(r.Turn)
-		ranks := cfg.Engine.DPSize
-		x := recordedRoute{"immediate", route.ReleasedMs - route.EnteredMs, int(r.Worker) / ranks, int(r.Worker) % ranks, int(r.Worker),
+	place := func(scheduler int32, ranks int, route replay.Route) recordedRoute {
+		x := recordedRoute{"immediate", route.ReleasedMs - route.EnteredMs, int(scheduler) / ranks, int(scheduler) % ranks, int(scheduler),
 			int(route.OverlapBlocks) * cfg.Engine.BlockSize, int(route.OverlapBlocks), int(route.BestBlocks)}
 		if route.Waited {
 			x.Outcome = "queued"
 		}
-		out[r.Turn] = recordedRequest{r.ArrivalMs, r.FirstTokenMs, r.LastTokenMs, int(r.InputLength), int(r.OutputLength),
-			int(r.ReusedTokens), []recordedRoute{x}}
+		return x
+	}
+	for i, r := range s.Records() {
+		var routes []recordedRoute
+		if cfg.Disaggregated() {
+			h := s.Handoffs()[i]
+			routes = []recordedRoute{place(h.PrefillScheduler, cfg.Prefill.Engine.DPSize, h.PrefillRoute), place(h.DecodeScheduler, cfg.Engine.DPSize, h.DecodeRoute)}
+		} else {
+			route, _ := s.Route(r.Turn)
+			routes = []recordedRoute{place(r.Worker, cfg.Engine.DPSize, route)}
+		}
+		out[r.Turn] = recordedRequest{r.ArrivalMs, r.FirstTokenMs, r.LastTokenMs, int(r.InputLength), int(r.OutputLength), int(r.ReusedTokens), routes}
 	}
 	return out
 }
 
-// The reference's runs of 120 requests over aggregated workers: who served
+// The reference's runs of 120 requests over aggregated workers and over two
+// pools: who served
 // each, after how long, with what overlap, and when its tokens came. And the
 // same whatever the steps, and when the trace is fed.
 func TestRecordedRuns(t *testing.T) {
@@ -122,6 +144,7 @@ func TestRecordedRuns(t *testing.T) {
 	}
 	var file struct {
 		Cases      []recorded
+		Trace      string
 		TraceBlock int `json:"trace_block_size"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
@@ -129,11 +152,11 @@ func TestRecordedRuns(t *testing.T) {
 	}
 	ran := 0
 	for _, c := range file.Cases {
-		if c.EngineArgs == nil {
-			continue // disaggregated
-		}
 		ran++
 		cfg := replayOf(t, &c, file.TraceBlock)
+		if c.Trace == "" {
+			c.Trace = file.Trace
+		}
 		text, err := os.ReadFile(c.Trace)
 		if err != nil {
 			t.Fatal(err)
@@ -180,8 +203,8 @@ func TestRecordedRuns(t *testing.T) {
 			}
 		}
 	}
-	if ran != 20 {
-		t.Errorf("%d runs, want 20", ran)
+	if ran != 23 {
+		t.Errorf("%d runs, want 23", ran)
 	}
 }
 

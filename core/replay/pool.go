@@ -16,13 +16,17 @@ type pool struct {
 	pools   *pools
 	id      PoolID
 	engine  config.Engine
-	members []*member // by number
-	active  []int32   // that get requests, ascending
-	turn    int       // of the ranks of the active ones, the one that is next
+	members []*member  // by number
+	active  []int32    // that get requests, ascending
+	turn    int        // of the ranks of the active ones, the one that is next
+	kv      *kvRouting // that says where requests go; nil: they go in turn
 
-	due    []int32 // idle ones that may have something to do, ascending
-	asking *member // whose pass waits for its duration
-	spun   int     // passes without duration in this call of drive
+	waits bool // the router, for an answer to its question
+
+	due     []int32 // idle ones that may have something to do, ascending
+	asking  *member // whose pass waits for its duration
+	landing *member // whose pass without duration is being told
+	spun    int     // passes without duration in this call of drive
 
 	// Where passes are counted, all idle ones are due, and passing counts those
 	// that did nothing as often as the reference passes them (see parked).
@@ -32,9 +36,12 @@ type pool struct {
 
 // member is a worker of a pool.
 type member struct {
+	pool      *pool
 	id        int32
 	g         *group.Group
-	flying    bool // a pass is under way
+	heard     heard // how far the pass completed last has been told
+	landing   bool  // it is being told
+	flying    bool  // a pass is under way
 	due       bool
 	skipped   bool // it had nothing to do in this scan
 	startMs   float64
@@ -48,7 +55,7 @@ type member struct {
 }
 
 func (q *pool) init(p *pools, id PoolID, e config.Engine, workers int) {
-	e.EmitKVEvents, e.EmitKVTokenIDs = false, false
+	e.EmitKVEvents, e.EmitKVTokenIDs = q == &p.prefill && p.sim.cfg.Routing.Mode == config.KVRouter, false
 	q.pools, q.id, q.engine, q.counts = p, id, e, counts(e)
 	for range workers {
 		q.add()
@@ -59,7 +66,7 @@ func (q *pool) init(p *pools, id PoolID, e config.Engine, workers int) {
 func (q *pool) add() {
 	id := int32(len(q.members))
 	q.members = append(q.members, &member{
-		id: id, g: group.New(q.engine, uint64(id)),
+		pool: q, id: id, g: group.New(q.engine, uint64(id)),
 		fruitless: make([]int, q.engine.DPSize), outside: make([]int32, q.engine.DPSize),
 	})
 	q.active = append(q.active, id)
@@ -142,7 +149,9 @@ func (q *pool) drive() bool {
 	}
 	for q.spun = 0; q.spun < spins; q.spun++ {
 		m := q.asking
-		if m == nil {
+		if q.landing != nil {
+			m = q.landing
+		} else if m == nil {
 			if m = q.first(); m == nil {
 				q.driving = false
 				return true
@@ -155,14 +164,16 @@ func (q *pool) drive() bool {
 	return false
 }
 
-// pass runs one pass of an idle worker, or goes on with the one that had to wait
-// for its duration. False: it has to wait, or the run is dead.
+// pass runs one pass of an idle worker, or goes on with the one that had to
+// wait. False: it has to wait, or the run is dead.
 func (q *pool) pass(m *member) bool {
 	nowMs := q.pools.sim.books.nowMs
-	endMs := 0.0
-	if q.asking == m {
+	endMs := nowMs
+	switch m {
+	case q.landing:
+	case q.asking:
 		endMs = m.g.EndMs()
-	} else {
+	default:
 		endMs, _ = m.g.Begin(nowMs)
 		m.startMs = nowMs
 		q.pools.begun++
@@ -185,7 +196,11 @@ func (q *pool) pass(m *member) bool {
 		q.rest(m)
 		return true
 	}
-	q.land(m, endMs)
+	q.landing = m
+	if !q.land(m, endMs) {
+		return false
+	}
+	q.landing = nil
 	if m.effect {
 		q.pools.moved = true
 		q.rescan()
@@ -205,37 +220,67 @@ func (q *pool) admit(m *member) {
 	}
 }
 
-// land ends a worker's pass.
-func (q *pool) land(m *member, endMs float64) {
-	m.g.Complete(endMs)
-	m.effect, m.stuck = false, false
-	p := q.pools
-	p.sim.tape.completed(q.id, m.id, m.g, &p.handoffs, m.startMs, endMs)
-	speculates := q.engine.MTP.Drafts > 0 && q.engine.Backend != config.SGLang && !p.sim.cfg.Parity
-	for rank := range q.engine.DPSize {
-		out := m.g.Out(rank)
-		m.stuck = m.stuck || out.Stuck
-		m.effect = m.effect || out.Effect && (!out.Stuck || len(out.Outputs) > 0 || len(out.Pressure) > 0)
-		p.sim.books.committed += int64(out.Forward.PrefillTokens)
-		if q.engine.Backend == config.SGLang {
-			m.retracted += int64(len(out.Pressure))
+// land ends a worker's pass and tells what happened in it, rank by rank. False:
+// the router has to wait for an answer; it is called again to go on.
+func (q *pool) land(m *member, endMs float64) bool {
+	if !m.landing {
+		m.g.Complete(endMs)
+		m.landing, m.heard = true, heard{}
+		m.effect, m.stuck = false, false
+		q.pools.sim.tape.completed(q.id, m.id, m.g, &q.pools.handoffs, m.startMs, endMs)
+	}
+	for x := &m.heard; x.rank < q.engine.DPSize; x.rank, x.events, x.output = x.rank+1, false, 0 {
+		out := m.g.Out(x.rank)
+		if !x.events {
+			x.events = true
+			q.note(m, out)
+			q.publish(m, x.rank, out.KVEvents, out.KVBlocks)
 		}
-		for i := range out.Outputs {
-			o := &out.Outputs[i]
-			if q == &p.decode {
-				p.handoffs.generated(o)
-			} else if o.Rejected {
-				p.handoffs.refused(int32(o.Tag), stretch.Rejected)
+		for x.output < len(out.Outputs) {
+			x.output++
+			if q.hear(&out.Outputs[x.output-1]); q.waits {
+				return false
 			}
 		}
-		p.handoffs.facts(out.Lifecycle)
-		if speculates {
-			q.judge(m, rank, out)
+		q.pools.handoffs.facts(out.Lifecycle)
+		if q.speculates() {
+			q.judge(m, x.rank, out)
 		}
 	}
+	m.landing = false
 	if m.effect || endMs > m.startMs {
 		m.retries = 0
 	}
+	return true
+}
+
+// note counts what one rank said of a pass.
+func (q *pool) note(m *member, out *engine.Out) {
+	m.stuck = m.stuck || out.Stuck
+	m.effect = m.effect || out.Effect && (!out.Stuck || len(out.Outputs) > 0 || len(out.Pressure) > 0)
+	q.pools.sim.books.committed += int64(out.Forward.PrefillTokens)
+	if q.engine.Backend == config.SGLang {
+		m.retracted += int64(len(out.Pressure))
+	}
+}
+
+// hear takes an output of one of the ranks.
+func (q *pool) hear(o *engine.Output) {
+	h := &q.pools.handoffs
+	switch {
+	case q == &q.pools.decode:
+		h.generated(o)
+	case o.Rejected:
+		h.refused(int32(o.Tag), stretch.Rejected)
+	case o.Completed:
+		q.computed(h.slots[o.Tag].tickets[0])
+	}
+}
+
+// speculates reports whether a request that cannot be served may keep a rank
+// from giving tokens and is to fail.
+func (q *pool) speculates() bool {
+	return q.engine.MTP.Drafts > 0 && q.engine.Backend != config.SGLang && !q.pools.sim.cfg.Parity
 }
 
 // idle says what becomes of a worker whose pass took no time and had no effect:

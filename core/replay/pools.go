@@ -21,10 +21,11 @@ type pools struct {
 	prefill  pool
 	decode   pool
 	handoffs handoffs
-	busy     heap  // passes under way; see passing
-	stage    stage // of the round at the present timestamp
-	moved    bool  // something happened in it
-	begun    int64 // passes
+	busy     heap    // passes under way: by end, then by pool and worker
+	landing  *member // whose pass has ended and is being told; nil: none
+	stage    stage   // of the round at the present timestamp
+	moved    bool    // something happened in it
+	begun    int64   // passes
 }
 
 // stage is a part of a round.
@@ -43,7 +44,7 @@ const (
 // passes: passes that end together end by pool, then by worker.
 const decodeBit = 1 << 30
 
-func newPools(s *Sim, streaming bool) *pools {
+func newPools(s *Sim, o Options, streaming bool) *pools {
 	s.arrivals.init(s.cfg, s.load, streaming)
 	s.books.init(s.cfg, s.load, true)
 	p := &pools{sim: s}
@@ -51,10 +52,14 @@ func newPools(s *Sim, streaming bool) *pools {
 	p.decode.init(p, ServingPool, s.cfg.Engine, s.cfg.NumWorkers)
 	p.handoffs.init(p)
 	s.books.prefillers = s.cfg.Prefill.Workers
-	if external(s.cfg.Prefill.Engine) || external(s.cfg.Engine) {
+	if external(s.cfg.Prefill.Engine) || external(s.cfg.Engine) || s.cfg.Routing.AskLoad {
 		s.answers = timing.NewCache()
 		p.prefill.shareAnswers(s.answers)
 		p.decode.shareAnswers(s.answers)
+	}
+	if s.cfg.Routing.Mode == config.KVRouter {
+		p.prefill.route(prefillRouting(s.cfg.Routing), o.Seats, s.answers)
+		p.decode.route(decodeRouting(s.cfg.Routing), o.DecodeSeats, nil)
 	}
 	return p
 }
@@ -87,7 +92,7 @@ func (p *pools) step(budget int) Status {
 			return Done
 		}
 		s.books.tick(t)
-		p.stage = receiving
+		p.stage, p.moved = receiving, false
 		budget -= p.settle()
 	}
 	if s.unanswered() {
@@ -121,12 +126,18 @@ func (p *pools) settle() int {
 // round does the present stage of the round. False: it is not at its end yet.
 func (p *pools) round() bool {
 	s := p.sim
+	if s.dead || !p.prefill.goOn() {
+		return false
+	}
 	switch p.stage {
 	case receiving:
-		p.moved = false
-		p.receive()
+		if !p.receive() {
+			return false
+		}
 	case acting:
-		p.handoffs.act()
+		if !p.handoffs.act() {
+			return false
+		}
 	case arriving:
 		if a := s.arrivals.agents; a != nil {
 			a.flush(s.books.nowMs)
@@ -147,32 +158,41 @@ func (p *pools) round() bool {
 		if !p.moved {
 			p.stage = settled
 		}
+		p.moved = false
 		return true
 	}
 	p.stage++
 	return true
 }
 
-// receive ends the passes and the transfers that end now.
-func (p *pools) receive() {
+// receive ends the passes and the transfers that end now. False: it is called
+// again to go on.
+func (p *pools) receive() bool {
 	nowMs := p.sim.books.nowMs
-	for len(p.busy) > 0 && p.busy[0].atMs == nowMs {
-		id := p.busy.pop().id
-		q := &p.prefill
-		if id >= decodeBit {
-			q, id = &p.decode, id-decodeBit
+	for p.landing != nil || len(p.busy) > 0 && p.busy[0].atMs == nowMs {
+		if p.landing == nil {
+			id := p.busy.pop().id
+			q := &p.prefill
+			if id >= decodeBit {
+				q, id = &p.decode, id-decodeBit
+			}
+			p.landing = q.members[id]
+			p.landing.flying = false
 		}
-		m := q.members[id]
-		m.flying = false
-		q.land(m, nowMs)
+		m := p.landing
+		if !m.pool.land(m, nowMs) {
+			return false
+		}
+		p.landing = nil
 		p.handoffs.resume(m)
-		q.wake(m)
+		m.pool.wake(m)
 		p.moved = true
 	}
 	for h := &p.handoffs; len(h.transfers) > 0 && h.transfers[0].atMs == nowMs; {
 		h.push(activate, h.transfers.pop().turn)
 		p.moved = true
 	}
+	return true
 }
 
 // arrive takes the requests that are due.
@@ -189,8 +209,11 @@ func (p *pools) arrive() {
 	}
 }
 
-// question is what a pass waits for.
+// question is what a pass or a router waits for.
 func (p *pools) question() (q timing.Query, ask bool) {
+	if p.prefill.waits {
+		return p.prefill.kv.question()
+	}
 	for _, pool := range [2]*pool{&p.prefill, &p.decode} {
 		if pool.asking != nil {
 			return pool.asking.g.Ask()

@@ -51,7 +51,8 @@ type Options struct {
 	// Seats are, by turn, where the KV router of another run has placed turns, for
 	// comparisons with one whose lots are not known. This run gets stuck if its
 	// router would never have placed one there.
-	Seats []router.Seat
+	Seats       []router.Seat
+	DecodeSeats []router.Seat // of two pools: the same of those that decode, Seats of those that compute prompts
 }
 
 // worker is what the event loop needs of an engine; ranks.Group documents the
@@ -156,7 +157,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	s.tape = newRecorder(o)
 	s.books.tape = s.tape
 	if cfg.Disaggregated() {
-		s.pools = newPools(s, streaming)
+		s.pools = newPools(s, o, streaming)
 		return s
 	}
 	fast := s.build(plain)

@@ -109,6 +109,9 @@ type Handoff struct {
 	PrefillScheduler int32 // rank that computed the prompt: worker*DPSize + rank; -1: none
 	DecodeScheduler  int32 // rank that was asked for room for it; -1: none
 	DecodeFirst      bool  // room was asked for before the prompt was computed
+	Routed           bool  // by KV routers
+	PrefillRoute     Route // what the one of prompts said, if it has placed the request
+	DecodeRoute      Route // the same of the other
 	PrefillAdmits    int32 // of the record's admissions, the first ones: those of prompts
 	DecodeReused     int32 // tokens, maximum over the other admissions; -1: none
 	PrefillAdmitMs   float64

@@ -52,6 +52,9 @@ func routing(kwargs map[string]any, c *config.Replay) error {
 // queuePolicy is the router's policy that engine arguments give, if they do.
 func queuePolicy(kwargs map[string]any) (string, bool) {
 	args, _ := kwargs["extra_engine_args"].(map[string]any)
+	if prefill, ok := kwargs["prefill_engine_args"].(map[string]any); ok {
+		args = prefill
+	}
 	dynamo, _ := args["dynamo"].(map[string]any)
 	policy, ok := dynamo["router_queue_policy"].(string)
 	return policy, ok

@@ -18,12 +18,13 @@ func (r *Requests) appendHandoff(b []byte, rec *replay.Record, h *replay.Handoff
 	b = appendMs(b, `,"decode_admit_ms":`, h.DecodeAdmitMs)
 	b = appendMs(b, `,"source_released_ms":`, h.ReleasedMs)
 	b = appendOptional(b, `,"decode_reused_input_tokens":`, h.DecodeReused)
-	b = appendOptional(b, `,"prefill_route_overlap_tokens":`, min(h.PrefillScheduler, 0))
-	b = appendOptional(b, `,"decode_route_overlap_tokens":`, min(h.DecodeScheduler, 0))
+	b = appendOptional(b, `,"prefill_route_overlap_tokens":`, overlap(h.PrefillScheduler, h.PrefillRoute, r.BlockSize))
+	b = appendOptional(b, `,"decode_route_overlap_tokens":`, overlap(h.DecodeScheduler, h.DecodeRoute, r.BlockSize))
 	routes := [2]struct {
 		pool             string
 		scheduler, ranks int32
-	}{{"prefill", h.PrefillScheduler, max(r.PrefillRanks, 1)}, {"decode", h.DecodeScheduler, max(r.Ranks, 1)}}
+		route            replay.Route
+	}{{"prefill", h.PrefillScheduler, max(r.PrefillRanks, 1), h.PrefillRoute}, {"decode", h.DecodeScheduler, max(r.Ranks, 1), h.DecodeRoute}}
 	if h.DecodeFirst {
 		routes[0], routes[1] = routes[1], routes[0]
 	}
@@ -35,9 +36,18 @@ func (r *Requests) appendHandoff(b []byte, rec *replay.Record, h *replay.Handoff
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = r.appendRoute(b, route.pool, route.scheduler, route.ranks, routed{})
+		b = r.appendRoute(b, route.pool, route.scheduler, route.ranks, routed{route.route, h.Routed})
 	}
 	return append(b, ']')
+}
+
+// overlap is how much of a prompt a router believed to be cached where it sent
+// it, in tokens; -1: nowhere.
+func overlap(scheduler int32, route replay.Route, blockSize int32) int32 {
+	if scheduler < 0 {
+		return -1
+	}
+	return route.OverlapBlocks * blockSize
 }
 
 // appendOptional writes a number; one below 0 is absent and becomes null.
