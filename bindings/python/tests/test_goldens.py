@@ -52,7 +52,7 @@ def test_there_are_cases() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=name)
 @pytest.mark.filterwarnings("ignore::dryserve.ReplayWarning")
-def test_golden(case: Path) -> None:
+def test_golden(case: Path, tmp_path: Path) -> None:
     report = call(case)
     assert report.per_request is None
     assert report.engine == ("wasm" if sandboxed(case) else "native")
@@ -64,7 +64,7 @@ def test_golden(case: Path) -> None:
         "capture_per_request": True, "capture_planner_details": False, "per_request_records": len(native.per_request),
     }
     if lots(case):
-        assert timeless(report.summary) == timeless(command_line(case))
+        assert timeless(report.summary) == timeless(command_line(case, tmp_path / "r.json"))
         return
     compare(report.summary, json.loads((case.parent / "report.json").read_text()))
     recorded = [json.loads(line) for line in (case.parent / "requests.jsonl").read_text().splitlines() if line]
@@ -75,13 +75,13 @@ def timeless(summary: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in summary.items() if k not in WALL}
 
 
-def command_line(case: Path) -> dict[str, Any]:
+def command_line(case: Path, out: Path) -> dict[str, Any]:
     """What the command line reports of a recorded call."""
     c = json.loads(case.read_text())
     args = [f"--{k.replace('_', '-')}={v if isinstance(v, str) else json.dumps(v)}" for k, v in {**c.get("synthetic", {}), **c["kwargs"]}.items()]
     files = [str(case.parent.parent / f) for f in c["files"]]
-    out = subprocess.run([_helper.program(), *args, *files, "--no-table", "--report-json", "/dev/stdout"], capture_output=True, check=True)
-    report: dict[str, Any] = json.loads(out.stdout)
+    subprocess.run([_helper.program(), *args, *files, "--no-table", "--report-json", out], capture_output=True, check=True)
+    report: dict[str, Any] = json.loads(out.read_text())
     return report
 
 
