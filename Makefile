@@ -53,7 +53,10 @@ python: ## build the Python wheel and run its tests only
 	$(PYTHON) bindings/python/tools/run_tests.py | $(GO) run ./internal/tidy/cmd/tally
 
 bench: build ## measure time and memory beside the reference, if it is installed
-	$(GO) run ./internal/bench/cmd/bench -repeat $(REPEAT)
+	$(PYTHON) bindings/python/tools/build_wheel.py --out bin/bench/wheels --platform host
+	$(PYTHON) -m venv --clear bin/bench/python
+	bin/bench/python/bin/pip install --quiet --disable-pip-version-check bin/bench/wheels/dryserve-*.whl
+	$(GO) run ./internal/bench/cmd/bench -repeat $(REPEAT) -package bin/bench/python/bin/python
 	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/... ./host/native/tracefile/...
 
 fuzz: ## run every fuzz target for FUZZTIME
