@@ -50,7 +50,7 @@ type finished struct {
 // prepare makes the workload, or reads the trace, for the engine that is asked
 // for.
 func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surroundings) (prepared, error) {
-	if o.engineKind == "wasm" || o.engineKind == "auto" && framed(cfg) {
+	if o.engineKind != "native" {
 		return prepareSandboxed(ctx, o, around, cfg)
 	}
 	load, err := o.load(ctx, cfg, around)
@@ -61,11 +61,6 @@ func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surrou
 		return nil, err
 	}
 	return o.native(cfg, load), nil
-}
-
-// framed reports whether frames carry all of a run to core.wasm.
-func framed(r config.Replay) bool {
-	return r.Routing.Mode != config.KVRouter && r.Routing.Mode != config.Direct
 }
 
 // native is a run on native code.
