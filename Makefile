@@ -2,9 +2,10 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wasm test bench fuzz lint oracle corpus clean
+.PHONY: help demo build wasm wheels test python bench fuzz lint oracle corpus clean
 
 GO ?= go
+PYTHON ?= python3
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # fuzz: time for each target.
@@ -35,17 +36,27 @@ build: wasm ## build the programs into bin/
 wasm: ## build core.wasm, which the programs carry
 	$(GO) run ./internal/corewasm/cmd/corewasm
 
-test: ## vet, then run every test; the core also with its invariants checked
+wheels: ## build Python's wheels for all platforms into bin/wheels/
+	GO=$(GO) $(PYTHON) bindings/python/tools/build_wheel.py --out bin/wheels
+
+test: ## vet, then run every test; the core also with its invariants checked; Python's from its wheel
 	$(GO) vet ./...
 	@( status=0; \
 	  $(GO) test -count=1 -json ./... || status=$$?; \
 	  if grep -rqsE '^//go:build .*\<invariants\>' core; then \
 	    $(GO) test -count=1 -json -tags invariants ./core/... || status=$$?; \
 	  fi; \
+	  $(PYTHON) bindings/python/tools/run_tests.py || status=$$?; \
 	  exit $$status ) | $(GO) run ./internal/tidy/cmd/tally
 
+python: ## build the Python wheel and run its tests only
+	$(PYTHON) bindings/python/tools/run_tests.py | $(GO) run ./internal/tidy/cmd/tally
+
 bench: build ## measure time and memory beside the reference, if it is installed
-	$(GO) run ./internal/bench/cmd/bench -repeat $(REPEAT)
+	$(PYTHON) bindings/python/tools/build_wheel.py --out bin/bench/wheels --platform host
+	$(PYTHON) -m venv --clear bin/bench/python
+	bin/bench/python/bin/pip install --quiet --disable-pip-version-check bin/bench/wheels/dryserve-*.whl
+	$(GO) run ./internal/bench/cmd/bench -repeat $(REPEAT) -package bin/bench/python/bin/python
 	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/... ./host/native/tracefile/...
 
 fuzz: ## run every fuzz target for FUZZTIME

@@ -20,12 +20,16 @@ import (
 //go:embed reference.py
 var referenceSource string
 
+//go:embed package.py
+var packageSource string
+
 // Sample is one run of one program.
 type Sample struct {
 	Wall   time.Duration
 	CPU    time.Duration // of all its threads
 	PeakMB float64       // largest resident memory of the whole process
 	AtMost bool          // the peak may be less: it is hidden by this process's own
+	Import time.Duration // of the module, where it is a call from Python
 	Report map[string]any
 }
 
@@ -37,6 +41,7 @@ type Job struct {
 	Workers int
 	Engine  string // engine arguments; "": vLLM with blocks of 64 tokens
 	Cache   string // directory for compiled WebAssembly, in which our program runs then; "": natively
+	From    string // our side is a call of the Python package, natively or in wasm; "": our program
 }
 
 func (j Job) engine() string {
@@ -50,10 +55,16 @@ func (j Job) engine() string {
 type Programs struct {
 	Ours   string // this project's replay program
 	Python string // interpreter that has the reference; "" leaves it out
+
+	Package string // interpreter that has this project's Python package
 }
 
-// Ours runs this project's program once, as a whole process.
+// ours runs this project's program once, as a whole process, or the call of
+// its Python package.
 func (p Programs) ours(j Job) (Sample, error) {
+	if j.From != "" {
+		return call(exec.Command(p.Package, "-c", packageSource, j.Trace, strconv.Itoa(j.Workers), j.engine(), j.From))
+	}
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return Sample{}, err
@@ -77,19 +88,25 @@ func (p Programs) ours(j Job) (Sample, error) {
 
 // reference runs the reference once and takes the time of its call.
 func (p Programs) reference(j Job) (Sample, error) {
-	cmd := exec.Command(p.Python, "-c", referenceSource, j.Trace, strconv.Itoa(j.Workers), j.engine())
+	return call(exec.Command(p.Python, "-c", referenceSource, j.Trace, strconv.Itoa(j.Workers), j.engine()))
+}
+
+// call runs a Python program that tells the time of one call.
+func call(cmd *exec.Cmd) (Sample, error) {
 	s, out, err := timed(cmd)
 	if err != nil {
 		return s, err
 	}
 	var said struct {
-		WallS  float64 `json:"wall_s"`
-		Report map[string]any
+		WallS   float64 `json:"wall_s"`
+		ImportS float64 `json:"import_s"`
+		Report  map[string]any
 	}
 	if err := json.Unmarshal(out, &said); err != nil {
-		return s, fmt.Errorf("the reference printed %.80q: %w", out, err)
+		return s, fmt.Errorf("%s printed %.80q: %w", cmd.Path, out, err)
 	}
 	s.Wall = time.Duration(said.WallS * float64(time.Second))
+	s.Import = time.Duration(said.ImportS * float64(time.Second))
 	s.Report = said.Report
 	return s, nil
 }
@@ -155,7 +172,7 @@ type Result struct {
 // Measure runs a job repeat times, the two programs taking turns.
 func (p Programs) Measure(j Job, repeat int) (Result, error) {
 	r := Result{Job: j}
-	if j.Cache != "" { // the first run compiles
+	if j.Cache != "" || j.From != "" { // the first run compiles
 		if _, err := p.ours(j); err != nil {
 			return r, err
 		}

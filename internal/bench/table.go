@@ -53,6 +53,26 @@ func perRequest(r Result, of func(Result) []Sample) float64 {
 	return summarise(of(r)).median * 1e6 / float64(max(r.Requests, 1))
 }
 
+// WriteImports prints how long the two Python modules take to import, by the
+// medians of the runs of a job that calls ours.
+func WriteImports(w io.Writer, results []Result) {
+	for _, r := range results {
+		if r.From == "" || len(r.Reference) == 0 {
+			continue
+		}
+		a, b := imports(r.Ours), imports(r.Reference)
+		fmt.Fprintf(w, "import: %s with %d workers: dryserve %.3f s, dynamo.replay %.3f s\n", r.Name, r.Workers, a, b)
+	}
+}
+
+func imports(samples []Sample) float64 {
+	of := make([]Sample, len(samples))
+	for i, s := range samples {
+		of[i].Wall = s.Import
+	}
+	return summarise(of).median
+}
+
 // WriteSandbox prints, for every job that was run natively and in WebAssembly,
 // how many times longer that took.
 func WriteSandbox(w io.Writer, results []Result) {

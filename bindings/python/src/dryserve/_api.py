@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from dryserve import _arguments, _run
+from dryserve._errors import ReplayWarning
 from dryserve._progress import Progress, listener
 from dryserve._report import ReplayReport
 from dryserve._run import PerformanceModel
@@ -70,6 +72,7 @@ def run_trace_replay(
     kv_event_lag_ms: float | None = None,
     performance_model: PerformanceModel | None = None,
     scaling_policy: Any = None,
+    router_seed: int | None = None,
     engine: Engine = "auto",
     parity: bool = False,
     progress: bool | Callable[[Progress], object] | None = None,
@@ -83,6 +86,7 @@ def run_trace_replay(
     - ``performance_model``: an object that says how long passes take
       (:class:`dryserve.PerformanceModel`). Its exceptions come out of this call.
     - ``scaling_policy``: an object with ``initial_tick_ms`` and ``on_tick``.
+    - ``router_seed``: of the lots that the router draws among equals.
     - ``engine``: "wasm" (sandboxed), "native" (faster), or "auto", which is "wasm"
       where the trace's format is read there. The numbers are the same.
     - ``parity``: end as the reference does when a request can never be served,
@@ -142,6 +146,7 @@ def run_synthetic_trace_replay(
     kv_event_lag_ms: float | None = None,
     performance_model: PerformanceModel | None = None,
     scaling_policy: Any = None,
+    router_seed: int | None = None,
     engine: Engine = "auto",
     parity: bool = False,
     progress: bool | Callable[[Progress], object] | None = None,
@@ -179,6 +184,8 @@ def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
         "capture_planner_details": bool(details) and given["planner_config"] is not None,
         "per_request_records": len(out.requests),
     }
+    for text in out.warnings:  # as from the line that called
+        warnings.warn(text, ReplayWarning, stacklevel=3)
     report = ReplayReport(out.report, out.requests if requests else None, coverage, None)
     report._table, report._engine = out.table, out.engine
     return report

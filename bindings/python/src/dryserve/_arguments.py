@@ -149,6 +149,7 @@ _FLAGS: dict[str, tuple[str, Any, Any]] = {
     "capture_telemetry": ("", _switch, None),
     "scaling_policy": ("", _presence, None),
     "engine": ("", _text, "native"),
+    "router_seed": ("", _whole, None),
     "parity": ("", _switch, False),
 }
 

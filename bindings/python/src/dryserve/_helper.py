@@ -81,6 +81,7 @@ class Helper:
                 [os.fspath(self.path), "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, bufsize=0, **apart
             )
         except OSError as e:
+            self.stderr.close()
             raise HelperError(f"the helper {self.path} cannot be started: {e.strerror or e}") from e
         assert self.process.stdin is not None and self.process.stdout is not None
         self._in, self._out = self.process.stdin, self.process.stdout
@@ -127,12 +128,13 @@ class Helper:
 
     def failed(self, what: str) -> HelperError:
         """The exception for a process that has failed; it is ended."""
-        status = self.end(_BROKEN_S)
+        status = self._stop(_BROKEN_S)
         if status is not None and status < 0:
             what += f"; it was killed by signal {-status}"
         elif status:
             what += f"; its exit status is {status}"
         said = self._said()
+        self.stderr.close()
         return HelperError(f"the helper {self.path} {what}" + (f"; it said: {said}" if said else ""))
 
     def _said(self) -> str:
@@ -147,8 +149,14 @@ class Helper:
         return (telling or lines[-1:] or [""])[0]
 
     def alive(self) -> bool:
-        """Whether it can serve a call."""
-        return self.process.poll() is None and self.place == place()
+        """Whether it can serve a call: it is there, answers, and has our surroundings."""
+        if self.process.poll() is not None or self.place != place():
+            return False
+        try:
+            self._greet()
+        except HelperError:
+            return False
+        return True
 
     def hang_up(self) -> None:
         """Ends its input, upon which it stops whatever it does. Any thread may."""
@@ -157,7 +165,12 @@ class Helper:
         except OSError:
             pass
 
-    def end(self, patience: float = _PARTING_S) -> int | None:
+    def end(self) -> None:
+        """Ends the process and waits for that."""
+        self._stop(_PARTING_S)
+        self.stderr.close()
+
+    def _stop(self, patience: float) -> int | None:
         """Ends the process, by force after some patience. Returns the exit status it gave itself."""
         import subprocess
 

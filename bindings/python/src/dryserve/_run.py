@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dryserve import _helper
 from dryserve._arguments import SEPARATOR, reworded
-from dryserve._errors import HelperError, ReplayError, ReplayWarning, UsageError
+from dryserve._errors import HelperError, ReplayError, UsageError
 from dryserve._progress import Progress
 
 
@@ -68,6 +67,7 @@ class Outcome:
     requests: list[dict[str, Any]] = field(default_factory=list)
     table: str = ""
     engine: str = ""
+    warnings: list[str] = field(default_factory=list)
 
 
 _RUN = 1  # the id; a helper does one run at a time
@@ -102,7 +102,6 @@ def run(order: Order) -> Outcome:
 def _converse(helper: _helper.Helper, order: Order) -> Outcome:
     """The dialogue after the request."""
     outcome = Outcome()
-    said: list[str] = []
     while True:
         m = helper.receive()
         event = m.get("event")
@@ -110,15 +109,13 @@ def _converse(helper: _helper.Helper, order: Order) -> Outcome:
             if order.progress is not None:
                 order.progress(Progress(m["stage"], m["done"], m["total"]))
         elif event == "warning":
-            said.append(m["text"])
+            outcome.warnings.append(reworded(m["text"]))
         elif event == "lines":
             outcome.requests += [json.loads(line) for line in m["lines"].splitlines() if line]
         elif event == "ask":
             helper.send({"id": _RUN, "op": "answer", "answer_ms": _answer(order.model, m)})
         elif event == "done":
             outcome.report, outcome.table, outcome.engine = json.loads(m["report"]), m["table"], m.get("engine", "")
-            for text in said:
-                warnings.warn(reworded(text), ReplayWarning, stacklevel=2)
             return outcome
         elif event == "error":
             kind = UsageError if m.get("kind") == "usage" else ReplayError

@@ -26,6 +26,7 @@ func run() int {
 	venv := flag.String("venv", ".oracle", "virtual environment of the reference, unless ORACLE_PYTHON names an interpreter")
 	repeat := flag.Int("repeat", 3, "runs of each program per row")
 	only := flag.String("only", "", "regular expression; only rows whose TRACE/WORKERS match")
+	pack := flag.String("package", "", "Python interpreter that has this project's package; without it calls from Python are left out")
 	alone := flag.Bool("alone", false, "do not run the reference")
 	requests := flag.Int("validate", 1_000_000, "requests of the trace that `replay validate` reads; 0: none")
 	generate := flag.String("generate", "", "write a trace FILE,REQUESTS,SEED,RATE and do nothing else")
@@ -42,7 +43,7 @@ func run() int {
 		}
 		return 0
 	}
-	programs := bench.Programs{Ours: *program, Python: oracle.PythonFromEnv(*venv)}
+	programs := bench.Programs{Ours: *program, Python: oracle.PythonFromEnv(*venv), Package: *pack}
 	switch {
 	case *alone:
 		programs.Python = ""
@@ -94,6 +95,7 @@ type row struct {
 	workers int
 	engine  string
 	wasm    bool
+	from    string // a call from Python, natively or in wasm
 }
 
 // engines are the other kinds of engine that are measured, each rank with room
@@ -111,6 +113,10 @@ func rows() []row {
 	for _, workers := range []int{1, 4, 16} {
 		list = append(list, row{name: "conversation", trace: realTrace, workers: workers},
 			row{name: "conversation in wasm", trace: realTrace, workers: workers, wasm: true})
+	}
+	for _, workers := range []int{4, 16} {
+		list = append(list, row{name: "conversation from Python", trace: realTrace, workers: workers, from: "native"},
+			row{name: "conversation from Python in wasm", trace: realTrace, workers: workers, from: "wasm"})
 	}
 	for _, e := range engines {
 		for _, workers := range []int{1, 4} {
@@ -132,7 +138,7 @@ func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
 	var results []bench.Result
 	differ := 0
 	for _, row := range rows() {
-		if !filter.MatchString(fmt.Sprintf("%s/%d", row.name, row.workers)) {
+		if row.from != "" && programs.Package == "" || !filter.MatchString(fmt.Sprintf("%s/%d", row.name, row.workers)) {
 			continue
 		}
 		trace, err := row.trace(dir)
@@ -143,7 +149,7 @@ func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
 			fmt.Printf("%s with %d workers is left out: BENCH_TRACE names no file\n", row.name, row.workers)
 			continue
 		}
-		job := bench.Job{Name: row.name, Trace: trace, Workers: row.workers, Engine: row.engine}
+		job := bench.Job{Name: row.name, Trace: trace, Workers: row.workers, Engine: row.engine, From: row.from}
 		if row.wasm {
 			job.Cache = filepath.Join(dir, "wasm")
 		}
@@ -161,6 +167,7 @@ func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
 		return err
 	}
 	bench.WriteSandbox(os.Stdout, results)
+	bench.WriteImports(os.Stdout, results)
 	if small, large := find(results, "conv12k"), find(results, "conv100k"); small != nil && large != nil {
 		bench.WriteGrowth(os.Stdout, *small, *large)
 	}
