@@ -332,7 +332,7 @@ func TestRejectedAsReference(t *testing.T) {
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) < 40 {
+	if len(cases) < 68 {
 		t.Fatalf("only %d cases", len(cases))
 	}
 	for _, c := range cases {

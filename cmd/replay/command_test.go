@@ -313,7 +313,7 @@ func TestBashCompletion(t *testing.T) {
 		{[]string{"--trace-format", ""}, "mooncake mooncake-delta agentic_mooncake applied_compute_agentic dynamo weka azure burstgpt"},
 		{[]string{"--trace-format", "a"}, "agentic_mooncake applied_compute_agentic azure"},
 		{[]string{"--trace-format", "=", "w"}, "weka"},
-		{[]string{"--engine", "="}, "native wasm"},
+		{[]string{"--engine-impl", "="}, "fast plain"},
 		{[]string{"--engine-impl", ""}, "fast plain"},
 		{[]string{"--num-workers", ""}, ""},
 		{[]string{"--report-json", "t"}, "trace.jsonl tiny.csv"},

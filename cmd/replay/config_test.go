@@ -46,6 +46,7 @@ func TestPrintedConfigRunsTheSame(t *testing.T) {
 		"t.jsonl --planner-profile-data e18.npz --aic-nextn 2 --aic-nextn-accept-rates 0.8,0.5",
 		`t.jsonl --extra-engine-args {"planner_profile_data":"e18.npz"}`,
 		`t.jsonl --num-workers 2 --router-mode kv_router --router-config {"router_temperature":0,"overlap_score_weight":2.5} --router-seed 9 --kv-event-lag-ms 1.5`,
+		`t.jsonl --prefill-engine-args {"engine":{"worker_type":"prefill"}} --decode-engine-args {"engine":{"worker_type":"decode"}} --num-prefill-workers 2 --num-decode-workers 2`,
 		"--input-tokens 900 --output-tokens 20 --request-count 40 --turns-per-session 2 --request-rate 3.3 --arrival-seed 18446744073709551615 --shared-prefix-ratio 0.5 --num-prefix-groups 3",
 	} {
 		fields := strings.Fields(args)
