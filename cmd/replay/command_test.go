@@ -132,6 +132,20 @@ replay: "t.jsonl": 3 bad rows; the trace cannot be replayed
 		!strings.Contains(got.stderr, "replay: 2 more bad rows are not named; --max-errors 0 names all\n") || got.status != 1 {
 		t.Errorf("%v: %+v", err, got)
 	}
+	if !strings.Contains(got.stdout, `"sessions": 2,`) || !strings.Contains(got.stdout, `"block_size": 512,`) {
+		t.Errorf("%+v", got)
+	}
+	put(t, dir, "named.jsonl", strings.ReplaceAll(one, "{", `{"session_id":"s",`)+"[]\n")
+	if got := invoke(t, dir, "validate", "named.jsonl"); got.status != 1 || !strings.Contains(got.stdout, "\nSessions         1, of one request each\n") {
+		t.Errorf("%+v", got)
+	}
+	put(t, dir, "none.jsonl", "[]\n")
+	put(t, dir, "none.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n2023-11-16 18:17:03,5,1\n")
+	for _, name := range []string{"none.jsonl", "none.csv"} {
+		if got := invoke(t, dir, "validate", name); got.status != 1 || got.stdout != "" || !strings.HasSuffix(got.stderr, "1 bad rows; the trace cannot be replayed\n") {
+			t.Errorf("%+v", got)
+		}
+	}
 	put(t, dir, "good.jsonl", strings.ReplaceAll(one, "10", "900"))
 	if got := invoke(t, dir, "validate", "good.jsonl", "--trace-block-size", "1000"); got.status != 0 || got.stderr != "" || !strings.Contains(got.stdout, "Requests         1\n") {
 		t.Errorf("%+v", got)

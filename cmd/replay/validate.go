@@ -90,9 +90,10 @@ func (s *settings) describe(d *tracestat.Stats, wrong error, told int, stdout, s
 		say(stderr, "warning: line %d has a session_id that a row without one above may have, too; the two are counted as sessions of their own", d.Unsure)
 	}
 	var err error
-	if s.json {
+	switch {
+	case s.json:
 		err = d.WriteJSON(stdout, s.traces)
-	} else {
+	case wrong == nil || d.Requests > 0:
 		err = d.WriteText(stdout)
 	}
 	if err == nil && wrong != nil {

@@ -16,7 +16,7 @@ type Survey interface {
 	Row(row *trace.Row, c workload.Checked)
 	// Bad is told what is wrong with a row. False: stop here.
 	Bad(e *Error) bool
-	// Checked is told what was counted on the way, once all rows are read.
+	// Checked is told what was counted on the way, once all Mooncake rows are read.
 	Checked(c *workload.Checker)
 }
 
@@ -75,8 +75,11 @@ func (s *surveyed) sessionID(dst []byte, _ int32) []byte {
 // of the trace; that some have none is.
 func (s *surveyed) finish() (*workload.Workload, error) {
 	f := s.check.Finish()
-	if f.Code == workload.Empty {
+	switch {
+	case f.Code == workload.Empty && s.bad == nil:
 		return nil, s.buildError(f, nil)
+	case f.Code == workload.Empty: // all are bad
+		f = workload.Fault{}
 	}
 	s.opts.Survey.Checked(s.check)
 	if s.check.Started() {

@@ -127,7 +127,7 @@ func Load(ctx context.Context, paths []string, o Options) (*Trace, error) {
 			break
 		}
 	}
-	if err == nil && l.bad == nil {
+	if _, all := l.reader.(*surveyed); err == nil && (l.bad == nil || all) {
 		t.Workload, err = l.reader.finish()
 	}
 	if err == nil {
