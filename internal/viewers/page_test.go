@@ -19,7 +19,7 @@ import (
 
 // plots are the figures that are drawn, with the number of their lines.
 var plots = map[string]int{
-	"latency-cdf": 3, "ttft-over-time": 3, "itl-over-time": 3, "output-throughput": 1, "prefill-throughput": 1, "request-rate": 2,
+	"latency-cdf": 3, "ttft-over-time": 3, "itl-over-time": 3, "output-throughput": 1, "prefill-throughput": 1, "request-rate": 3,
 	"queue-depth": 4, "cache-hits": 2, "kv-usage": 3, "kv-usage-by-worker": 0,
 }
 
@@ -67,7 +67,7 @@ func TestPageOfPools(t *testing.T) {
 	}
 	figures := maps.Clone(plots)
 	delete(figures, "kv-usage")
-	figures["kv-usage-prefill"], figures["kv-usage-decode"] = 3, 3
+	figures["kv-usage-prefill"], figures["kv-usage-decode"], figures["request-rate"] = 3, 3, 2
 	for _, v := range seen.Views {
 		checkView(t, &v, figures, 4)
 		for _, f := range v.Figures {
