@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 
 // plots are the figures that are drawn, with the number of their lines.
 var plots = map[string]int{
-	"latency-cdf": 3, "ttft-over-time": 3, "itl-over-time": 3, "output-throughput": 1, "prefill-throughput": 1, "request-rate": 2,
+	"latency-cdf": 3, "ttft-over-time": 3, "itl-over-time": 3, "output-throughput": 1, "prefill-throughput": 1, "request-rate": 3,
 	"queue-depth": 4, "cache-hits": 2, "kv-usage": 3, "kv-usage-by-worker": 0,
 }
 
@@ -45,14 +46,40 @@ func TestPage(t *testing.T) {
 	}
 	for _, v := range seen.Views {
 		t.Run(fmt.Sprintf("%d %s", v.Width, v.Scheme), func(t *testing.T) {
-			checkView(t, &v, report)
+			checkView(t, &v, plots, 4)
+			checkCards(t, &v, report)
 			checkPixels(t, &v)
 		})
 	}
-	checkKeys(t, &seen.Keys)
+	checkKeys(t, &seen.Keys, plots)
 }
 
-func checkView(t *testing.T, v *viewers.View, report map[string]any) {
+// TestPageOfPools looks at a page of a run in two pools, of one and two ranks.
+func TestPageOfPools(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.html")
+	replay(t, "../../examples/conversation-2k.jsonl", "--num-prefill-workers", "2", "--arrival-speedup-ratio", "0.5", "--no-table", "--report-html", page,
+		"--prefill-engine-args", `{"engine": {"num_gpu_blocks": 2600, "worker_type": "prefill", "kv_transfer_bandwidth": 2, "kv_bytes_per_token": 131072}}`,
+		"--decode-engine-args", `{"dp_size": 2, "engine": {"num_gpu_blocks": 2400, "worker_type": "decode"}}`)
+	seen, err := tools.Look(page, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := maps.Clone(plots)
+	delete(figures, "kv-usage")
+	figures["kv-usage-prefill"], figures["kv-usage-decode"], figures["request-rate"] = 3, 3, 2
+	for _, v := range seen.Views {
+		checkView(t, &v, figures, 4)
+		for _, f := range v.Figures {
+			if f.ID == "queue-depth" && f.Box[2] < v.Width*9/10 {
+				t.Errorf("%d px: the queue is %d px wide", v.Width, f.Box[2])
+			}
+		}
+	}
+	checkKeys(t, &seen.Keys, figures)
+}
+
+func checkView(t *testing.T, v *viewers.View, plots map[string]int, ranks int) {
 	if len(v.Told) > 0 {
 		t.Errorf("the browser tells: %s", strings.Join(v.Told, "; "))
 	}
@@ -61,28 +88,6 @@ func checkView(t *testing.T, v *viewers.View, report map[string]any) {
 	}
 	if v.PageWidth > v.Width {
 		t.Errorf("the page is %d px wide", v.PageWidth)
-	}
-	for name, key := range map[string]string{"Completed requests": "completed_requests", "TTFT, median": "median_ttft_ms", "ITL, median": "median_itl_ms"} {
-		want := report[key].(float64)
-		found := false
-		for _, c := range v.Cards {
-			if c[0] != name {
-				continue
-			}
-			found = true
-			var got float64
-			var unit string
-			fmt.Sscan(strings.ReplaceAll(c[1], ",", ""), &got, &unit)
-			if unit == "s" {
-				got *= 1000
-			}
-			if math.Abs(got-want) > 0.01*want {
-				t.Errorf("card %s shows %s, the report has %v", name, c[1], want)
-			}
-		}
-		if !found {
-			t.Errorf("there is no card %s", name)
-		}
 	}
 	ids := map[string]bool{}
 	for _, f := range v.Figures {
@@ -107,8 +112,8 @@ func checkView(t *testing.T, v *viewers.View, report map[string]any) {
 		if len(f.Overflow) > 0 {
 			t.Errorf("%s: labels are cut off: %q", f.ID, f.Overflow)
 		}
-		if f.ID == "load-by-worker" && f.Rows != 4 {
-			t.Errorf("the table has %d rows, want 4", f.Rows)
+		if f.ID == "load-by-worker" && f.Rows != ranks {
+			t.Errorf("the table has %d rows, want %d", f.Rows, ranks)
 		}
 	}
 	for id := range plots {
@@ -118,6 +123,32 @@ func checkView(t *testing.T, v *viewers.View, report map[string]any) {
 	}
 	if !ids["configuration"] || !ids["load-by-worker"] {
 		t.Error("there is no configuration or no table of load")
+	}
+}
+
+// checkCards compares cards with the report.
+func checkCards(t *testing.T, v *viewers.View, report map[string]any) {
+	for name, key := range map[string]string{"Completed requests": "completed_requests", "TTFT, median": "median_ttft_ms", "ITL, median": "median_itl_ms"} {
+		want := report[key].(float64)
+		found := false
+		for _, c := range v.Cards {
+			if c[0] != name {
+				continue
+			}
+			found = true
+			var got float64
+			var unit string
+			fmt.Sscan(strings.ReplaceAll(c[1], ",", ""), &got, &unit)
+			if unit == "s" {
+				got *= 1000
+			}
+			if math.Abs(got-want) > 0.01*want {
+				t.Errorf("card %s shows %s, the report has %v", name, c[1], want)
+			}
+		}
+		if !found {
+			t.Errorf("there is no card %s", name)
+		}
 	}
 }
 
@@ -214,7 +245,7 @@ func mostly(counts map[color.RGBA]int) (most color.RGBA) {
 
 // checkKeys: every plot is reached by Tab, and its cursor tells something else
 // at every place.
-func checkKeys(t *testing.T, k *viewers.Keys) {
+func checkKeys(t *testing.T, k *viewers.Keys, plots map[string]int) {
 	if len(k.Told) > 0 {
 		t.Errorf("the browser tells: %s", strings.Join(k.Told, "; "))
 	}

@@ -1,8 +1,6 @@
 package picture
 
 import (
-	"math"
-
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/workload"
@@ -36,7 +34,7 @@ type Collector struct {
 	turns            []turnState
 	ttft, itl, e2e   sketch
 	waitMost         int32
-	preempted        int64
+	preempted, lost  int64
 	ranks            []scheduler // by fleet.Fleet.Rank
 	columns          []column    // KV usage of each
 
@@ -47,7 +45,7 @@ type Collector struct {
 // turnState is what is kept of a request under way.
 type turnState struct {
 	arriveMs float64
-	admitted uint16 // times, at most all of them
+	admitted bool
 	at       whereabouts
 }
 
@@ -68,7 +66,7 @@ type bin struct {
 	input, reused, host      int64   // prompt tokens of first admissions; found cached; of those in host memory
 	waitArea, runArea        float64 // requests times ms
 	handArea                 float64
-	waitMost, runMost        int32
+	waitMost                 int32
 	ttft, itl                sketch // TTFT by arrival, gaps by their end
 }
 
@@ -168,7 +166,7 @@ func (b *bin) join(o *bin) {
 	b.tokens, b.prefilled = b.tokens+o.tokens, b.prefilled+o.prefilled
 	b.input, b.reused, b.host = b.input+o.input, b.reused+o.reused, b.host+o.host
 	b.waitArea, b.runArea, b.handArea = b.waitArea+o.waitArea, b.runArea+o.runArea, b.handArea+o.handArea
-	b.waitMost, b.runMost = max(b.waitMost, o.waitMost), max(b.runMost, o.runMost)
+	b.waitMost = max(b.waitMost, o.waitMost)
 	b.ttft.merge(&o.ttft)
 	b.itl.merge(&o.itl)
 }
@@ -204,7 +202,7 @@ func (c *Collector) reach(ms float64) {
 		b.waitArea += float64(c.waiting) * ms
 		b.runArea += float64(c.running) * ms
 		b.handArea += float64(c.handed) * ms
-		b.waitMost, b.runMost = max(b.waitMost, c.waiting), max(b.runMost, c.running)
+		b.waitMost = max(b.waitMost, c.waiting)
 		c.waitMost = max(c.waitMost, c.waiting)
 	})
 	c.nowMs = max(c.nowMs, ms)
@@ -224,14 +222,12 @@ func (c *Collector) event(e *replay.Event) {
 		c.waiting++
 	case replay.Admitted:
 		c.move(t, runs)
-		if t.admitted == 0 {
+		if !t.admitted {
+			t.admitted = true
 			input := int64(c.load.Turns[e.Turn].Input)
 			b.input, b.reused, b.host = b.input+input, b.reused+int64(e.Tokens), b.host+int64(e.HostTokens)
 			s := c.rank(e)
 			s.input, s.reused = s.input+input, s.reused+int64(e.Tokens)
-		}
-		if t.admitted < math.MaxUint16 {
-			t.admitted++
 		}
 	case replay.Preempted:
 		c.move(t, waits)
@@ -272,6 +268,7 @@ func (c *Collector) end(e *replay.Event, t *turnState, b *bin) {
 	*c.count(t.at)--
 	if e.Status != replay.Completed {
 		b.lost++
+		c.lost++
 		return
 	}
 	b.completed++

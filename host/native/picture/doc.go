@@ -43,6 +43,7 @@ type Figure struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	About string `json:"about,omitempty"` // what is counted, and when
+	Wide  bool   `json:"wide,omitempty"`  // as wide as the page, as all kinds but lines are
 
 	X      *Axis    `json:"x,omitempty"`      // lines, heat: time
 	Unit   string   `json:"unit,omitempty"`   // lines, cdf, heat: of the values

@@ -108,6 +108,12 @@ func (c *Collector) throughput() []Figure {
 	output.Area = true
 	prefill := c.rate("prompt tokens computed", func(b *bin) int64 { return b.prefilled })
 	prefill.Area = true
+	requests := []Series{
+		c.rate("arrived", func(b *bin) int64 { return b.arrived }), c.rate("completed", func(b *bin) int64 { return b.completed }),
+	}
+	if c.lost > 0 {
+		requests = append(requests, c.rate("rejected or failed", func(b *bin) int64 { return b.lost }))
+	}
 	return []Figure{
 		{
 			Kind: "lines", ID: "output-throughput", Title: "Output tokens per second", Unit: "tokens/s", X: c.axis(c.every),
@@ -119,10 +125,8 @@ func (c *Collector) throughput() []Figure {
 		},
 		{
 			Kind: "lines", ID: "request-rate", Title: "Requests per second", Unit: "/s", X: c.axis(c.every),
-			About: "Where arrivals stay above completions, the queue grows.",
-			Series: []Series{
-				c.rate("arrived", func(b *bin) int64 { return b.arrived }), c.rate("completed", func(b *bin) int64 { return b.completed }),
-			},
+			About:  "Where arrivals stay above completions, the queue grows.",
+			Series: requests,
 		},
 	}
 }

@@ -22,12 +22,17 @@ import (
 
 // crowded is a run that waits, preempts and reuses prefixes: two workers of two
 // ranks with small pools.
-func crowded(t *testing.T, sessions int) *run {
+func crowded(t *testing.T, sessions int, pools ...int) *run {
 	t.Helper()
 	cfg := config.DefaultReplay(config.VLLM)
 	cfg.NumWorkers, cfg.Engine.DPSize, cfg.CaptureRequests = 2, 2, true
 	cfg.Engine.BlockSize, cfg.Engine.NumGPUBlocks, cfg.TraceBlockSize = 16, 60, 16
 	cfg.SLA.TTFTMs = 700
+	for _, workers := range pools { // that compute prompts, with more blocks
+		cfg.Prefill = config.Pool{Engine: cfg.Engine, Workers: workers}
+		cfg.Prefill.Engine.Role, cfg.Engine.Role, cfg.Prefill.Engine.NumGPUBlocks = config.Prefill, config.Decode, 90
+		cfg.Prefill.Engine.Transfer = config.Transfer{BytesPerToken: 100_000, BandwidthGBs: 1}
+	}
 	spec := synth.Spec{
 		InputTokens: 300, OutputTokens: 120, Sessions: sessions, Turns: 2, Arrival: synth.Poisson, RatePerS: 4, ArrivalSeed: 7,
 		PrefixRatio: 0.5, PrefixGroups: 3, TurnDelayMs: 40, BlockSize: 16,
@@ -37,6 +42,22 @@ func crowded(t *testing.T, sessions int) *run {
 		t.Fatalf("%+v", f)
 	}
 	return simulate(t, cfg, w)
+}
+
+// ranks are those of r by pool, and the blocks of each.
+func (r *run) ranks(pool replay.PoolID) (n int, blocks float64) {
+	if pool == replay.PrefillPool {
+		return r.cfg.Prefill.Workers * 2, float64(r.cfg.Prefill.Engine.NumGPUBlocks)
+	}
+	return r.cfg.NumWorkers * 2, float64(r.cfg.Engine.NumGPUBlocks)
+}
+
+// tokens is how many were given out.
+func (r *run) tokens() (n int64) {
+	for _, p := range r.tape.Passes {
+		n += int64(p.Tokens)
+	}
+	return n
 }
 
 // run is a run with all that was recorded.
@@ -100,93 +121,132 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestFiguresAddUp compares what lines cover with sums over what was recorded.
+// TestFiguresAddUp compares what lines cover with sums over what was recorded:
+// of a few requests to many, so that bins have 2 ms to 1 s, and of two pools.
 func TestFiguresAddUp(t *testing.T) {
-	for _, sessions := range []int{3, 60, 600} { // bins of 2 ms to 1 s
-		r := crowded(t, sessions)
-		var wait, busy float64
-		since, preempted := map[int32]float64{}, 0
-		for _, e := range r.tape.Events {
-			switch e.Kind {
-			case replay.Arrived:
-				since[e.Turn] = e.AtMs
-			case replay.Admitted:
-				wait, since[e.Turn] = wait+e.AtMs-since[e.Turn], e.AtMs
-			case replay.Preempted:
-				busy, since[e.Turn] = busy+e.AtMs-since[e.Turn], e.AtMs
-				preempted++
-			case replay.Ended:
-				busy += e.AtMs - since[e.Turn]
+	for _, sessions := range []int{3, 60, 600} {
+		crowded(t, sessions).checkSums(t, sessions > 3)
+	}
+	crowded(t, 60, 1).checkSums(t, true)
+	crowded(t, 600, 3).checkSums(t, true)
+}
+
+func (r *run) checkSums(t *testing.T, busyRun bool) {
+	t.Helper()
+	var spent [3]float64 // waiting, running, handed over
+	admitted, found := map[int32]bool{}, int64(0)
+	at, since, preempted, endMs := map[int32]int{}, map[int32]float64{}, 0, 0.0
+	for _, e := range r.tape.Events {
+		if e.Kind != replay.Arrived {
+			spent[at[e.Turn]] += e.AtMs - since[e.Turn]
+		}
+		since[e.Turn], endMs = e.AtMs, max(endMs, e.AtMs)
+		switch e.Kind {
+		case replay.Arrived, replay.Preempted, replay.Activated:
+			at[e.Turn] = 0
+		case replay.Admitted:
+			at[e.Turn] = 1
+			if !admitted[e.Turn] {
+				admitted[e.Turn] = true
+				found += int64(e.Tokens)
 			}
+		case replay.Held:
+			at[e.Turn] = 2
 		}
-		endMs, blocks, inUse, resident, peak := 0.0, float64(r.cfg.Engine.NumGPUBlocks), 0.0, 0.0, int32(0)
-		last := map[int32]replay.Pass{}
-		for _, p := range r.tape.Passes {
-			id := p.Worker*2 + p.Rank
-			inUse += float64(last[id].ActiveBlocks) * (p.EndMs - last[id].EndMs)
-			resident += float64(last[id].ActiveBlocks+last[id].CachedBlocks) * (p.EndMs - last[id].EndMs)
-			peak = max(peak, p.ActiveBlocks)
-			last[id], endMs = p, max(endMs, p.EndMs)
+		if e.Kind == replay.Preempted {
+			preempted++
 		}
-		if sessions > 3 && (preempted == 0 || wait == 0) {
-			t.Fatal("nobody is preempted: the case shows nothing")
+	}
+	if busyRun && (preempted == 0 || spent[0] == 0 || r.cfg.Disaggregated() && spent[2] == 0) {
+		t.Fatalf("nobody is preempted or nobody waits: the case shows nothing (%d, %v)", preempted, spent)
+	}
+	queue := r.figure(t, "queue-depth")
+	near(t, "running", area(queue, 0, false), spent[1])
+	near(t, "waiting", area(queue, 1, false), spent[0])
+	if r.cfg.Disaggregated() {
+		near(t, "handed over", area(queue, 3, false), spent[2])
+	} else if busyRun {
+		sum := 0.0
+		for _, n := range queue.Series[3].Values {
+			sum += n
 		}
-		queue := r.figure(t, "queue-depth")
-		near(t, "running", area(queue, 0, false), busy)
-		near(t, "waiting", area(queue, 1, false), wait)
-		if sessions > 3 {
-			sum := 0.0
-			for _, n := range queue.Series[3].Values {
-				sum += n
-			}
-			near(t, "preemptions", sum, float64(preempted))
-		}
-		near(t, "arrived", area(r.figure(t, "request-rate"), 0, true)/1000, float64(r.sum.NumRequests))
-		near(t, "completed", area(r.figure(t, "request-rate"), 1, true)/1000, float64(r.sum.CompletedRequests))
-		near(t, "output", area(r.figure(t, "output-throughput"), 0, true)/1000, float64(r.sum.TotalOutputTokens))
-		near(t, "prefill", area(r.figure(t, "prefill-throughput"), 0, true)/1000, float64(r.sum.CommittedPrefillTokens))
-		for _, p := range last {
-			inUse += float64(p.ActiveBlocks) * (endMs - p.EndMs)
-			resident += float64(p.ActiveBlocks+p.CachedBlocks) * (endMs - p.EndMs)
-		}
-		usage := r.figure(t, "kv-usage")
-		near(t, "KV usage", area(usage, 0, false), inUse/blocks/4)
-		near(t, "KV usage with what is cached", area(usage, 1, false), resident/blocks/4)
-		near(t, "peak of KV usage", slices.Max(usage.Series[2].Values), float64(peak)/blocks)
-		peaks := make([]float64, usage.X.N) // by point, in blocks: of passes that end in it
-		for _, p := range r.tape.Passes {
-			i := int(p.EndMs / usage.X.StepMs)
-			peaks[i] = max(peaks[i], float64(p.ActiveBlocks))
-		}
-		for i, v := range usage.Series[2].Values {
-			if v*blocks < peaks[i]-1e-9 {
-				t.Errorf("the peak at %d is %v blocks, want at least %v", i, v*blocks, peaks[i])
-			}
-		}
-		step := r.figure(t, "kv-usage-by-worker").X.StepMs
-		if digits := strings.TrimRight(strconv.FormatFloat(step, 'f', -1, 64), "0"); digits != "1" && digits != "2" {
-			t.Errorf("a bin has %v ms", step)
-		}
-		hits := r.figure(t, "cache-hits").Series[1].Values
-		near(t, "hits so far", hits[len(hits)-1], r.sum.FirstAdmissionReused)
-		r.checkHeat(t, inUse/blocks, endMs)
-		r.checkTable(t)
-		for _, f := range r.doc.Figures {
-			for _, s := range f.Series {
-				if n := len(s.Values); f.Kind == "lines" && n != f.X.N || f.Kind == "cdf" && n != len(f.At) {
-					t.Errorf("%s: %s has %d values", f.ID, s.Name, n)
-				}
+		near(t, "preemptions", sum, float64(preempted))
+	}
+	near(t, "arrived", area(r.figure(t, "request-rate"), 0, true)/1000, float64(r.sum.NumRequests))
+	near(t, "completed", area(r.figure(t, "request-rate"), 1, true)/1000, float64(r.sum.CompletedRequests))
+	near(t, "output", area(r.figure(t, "output-throughput"), 0, true)/1000, float64(r.tokens()))
+	near(t, "prefill", area(r.figure(t, "prefill-throughput"), 0, true)/1000, float64(r.sum.CommittedPrefillTokens))
+	hits := r.figure(t, "cache-hits").Series[1].Values
+	near(t, "hits so far", hits[len(hits)-1], float64(found)/float64(300*len(admitted)))
+	if r.sum.FailedRequests == 0 { // the report counts completed requests only
+		near(t, "hits of the report", float64(found)/float64(300*len(admitted)), r.sum.FirstAdmissionReused)
+		near(t, "output of the report", float64(r.tokens()), float64(r.sum.TotalOutputTokens))
+	}
+	shares := 0.0 // of the blocks of each rank, times ms
+	if r.cfg.Disaggregated() {
+		shares += r.checkUsage(t, "kv-usage-prefill", replay.PrefillPool, endMs)
+		shares += r.checkUsage(t, "kv-usage-decode", replay.ServingPool, endMs)
+	} else {
+		shares += r.checkUsage(t, "kv-usage", replay.ServingPool, endMs)
+	}
+	r.checkHeat(t, shares, endMs)
+	r.checkTable(t)
+	for _, f := range r.doc.Figures {
+		for _, s := range f.Series {
+			if n := len(s.Values); f.Kind == "lines" && n != f.X.N || f.Kind == "cdf" && n != len(f.At) {
+				t.Errorf("%s: %s has %d values", f.ID, s.Name, n)
 			}
 		}
 	}
+}
+
+// checkUsage compares the KV usage of a pool and returns the sum of what its
+// ranks used, as shares times ms.
+func (r *run) checkUsage(t *testing.T, id string, pool replay.PoolID, endMs float64) float64 {
+	t.Helper()
+	n, blocks := r.ranks(pool)
+	inUse, resident, peak := 0.0, 0.0, int32(0)
+	last := map[int32]replay.Pass{}
+	usage := r.figure(t, id)
+	peaks := make([]float64, usage.X.N) // by point, in blocks: of passes that end in it
+	for _, p := range r.tape.Passes {
+		if p.Pool != pool {
+			continue
+		}
+		id := p.Worker*2 + p.Rank
+		inUse += float64(last[id].ActiveBlocks) * (p.EndMs - last[id].EndMs)
+		resident += float64(last[id].ActiveBlocks+last[id].CachedBlocks) * (p.EndMs - last[id].EndMs)
+		last[id], peak = p, max(peak, p.ActiveBlocks)
+		i := int(p.EndMs / usage.X.StepMs)
+		peaks[i] = max(peaks[i], float64(p.ActiveBlocks))
+	}
+	for _, p := range last {
+		inUse += float64(p.ActiveBlocks) * (endMs - p.EndMs)
+		resident += float64(p.ActiveBlocks+p.CachedBlocks) * (endMs - p.EndMs)
+	}
+	near(t, id, area(usage, 0, false), inUse/blocks/float64(n))
+	near(t, id+" with what is cached", area(usage, 1, false), resident/blocks/float64(n))
+	near(t, id+", peak", slices.Max(usage.Series[2].Values), float64(peak)/blocks)
+	for i, v := range usage.Series[2].Values {
+		if v*blocks < peaks[i]-1e-9 {
+			t.Errorf("%s: the peak at %d is %v blocks, want at least %v", id, i, v*blocks, peaks[i])
+		}
+	}
+	return inUse / blocks
 }
 
 // checkHeat: a cell is within half of 1/254.
 func (r *run) checkHeat(t *testing.T, want, endMs float64) {
 	t.Helper()
 	f := r.figure(t, "kv-usage-by-worker")
-	if len(f.Rows) != 4 || len(f.Cells) != 4*f.X.N {
+	prefill, _ := r.ranks(replay.PrefillPool)
+	serving, _ := r.ranks(replay.ServingPool)
+	rows := prefill + serving
+	if len(f.Rows) != rows || len(f.Cells) != rows*f.X.N {
 		t.Fatalf("%d rows, %d cells of %d columns", len(f.Rows), len(f.Cells), f.X.N)
+	}
+	if digits := strings.TrimRight(strconv.FormatFloat(f.X.StepMs, 'f', -1, 64), "0"); digits != "1" && digits != "2" {
+		t.Errorf("a bin has %v ms", f.X.StepMs)
 	}
 	sum := 0.0
 	for i, c := range f.Cells {
@@ -194,7 +254,7 @@ func (r *run) checkHeat(t *testing.T, want, endMs float64) {
 			sum += float64(c) / 254 * min(f.X.StepMs, endMs-float64(i%f.X.N)*f.X.StepMs)
 		}
 	}
-	if math.Abs(sum-want) > 4*endMs/508 {
+	if math.Abs(sum-want) > float64(rows)*endMs/508 {
 		t.Errorf("cells add up to %v, want %v", sum, want)
 	}
 }
@@ -207,14 +267,17 @@ func (r *run) checkTable(t *testing.T) {
 		if len(row) != len(f.Columns) {
 			t.Fatalf("%d cells in a row of %d columns", len(row), len(f.Columns))
 		}
-		requests, prefilled, tokens = requests+row[1].(int64), prefilled+row[3].(int64), tokens+row[4].(int64)
+		if !strings.HasPrefix(row[0].(string), "prefill") {
+			requests += row[1].(int64)
+		}
+		prefilled, tokens = prefilled+row[3].(int64), tokens+row[4].(int64)
 		if busy := row[2].(float64); busy <= 0 || busy > 100 {
 			t.Errorf("busy for %v %%", busy)
 		}
 	}
-	if requests != r.sum.CompletedRequests || prefilled != r.sum.CommittedPrefillTokens || tokens != r.sum.TotalOutputTokens {
+	if requests != r.sum.CompletedRequests || prefilled != r.sum.CommittedPrefillTokens || tokens != r.tokens() {
 		t.Errorf("%d requests, %d and %d tokens, want %d, %d and %d", requests, prefilled, tokens,
-			r.sum.CompletedRequests, r.sum.CommittedPrefillTokens, r.sum.TotalOutputTokens)
+			r.sum.CompletedRequests, r.sum.CommittedPrefillTokens, r.tokens())
 	}
 }
 

@@ -35,8 +35,24 @@ func (r *Run) Document() *Document {
 	d.Figures = append(d.Figures, c.loads(), Figure{
 		Kind: "pairs", ID: "configuration", Title: "Configuration", Groups: append(r.Settings, Describe(r.Config)...),
 	})
+	d.pair()
 	d.Notes = c.notes()
 	return d
+}
+
+// pair makes the queue wide where figures that stand in pairs would leave a hole.
+func (d *Document) pair() {
+	n := 0
+	for _, f := range d.Figures {
+		if f.Kind == "lines" {
+			n++
+		}
+	}
+	for i := range d.Figures {
+		if f := &d.Figures[i]; n%2 == 1 && f.ID == "queue-depth" {
+			f.Wide = true
+		}
+	}
 }
 
 func (r *Run) subtitle() string {

@@ -331,7 +331,8 @@ function paintHeat(figure, stage, width) {
   const { n, stepMs, endMs } = figure.x;
   const rows = figure.rows.length;
   const cells = (figure.bytes ??= Uint8Array.from(atob(figure.cells), (c) => c.charCodeAt(0)));
-  const left = width < 500 ? 74 : 110;
+  const short = (name) => (width < 500 ? name.replace("worker ", "w").replace(", rank ", " r") : name);
+  const left = 20 + 6.8 * Math.max(...figure.rows.map((name) => short(name).length), 6);
   const rowHeight = Math.min(Math.max(Math.floor(360 / rows), 2), 24);
   const wide = width - left - margin.right;
   const tall = rows * rowHeight;
@@ -350,7 +351,7 @@ function paintHeat(figure, stage, width) {
   const image = svg("svg", { width, height: tall + 58, tabindex: 0, role: "img", "aria-label": `${figure.title}. ${figure.about ?? ""} ${keys}` });
   const every = Math.max(Math.ceil(14 / rowHeight), 1);
   figure.rows.forEach((name, r) => {
-    if (r % every === 0) image.append(svg("text", { class: "tick", x: left - 8, y: (r + 0.5) * rowHeight + 4, "text-anchor": "end" }, width < 500 ? name.replace("worker ", "w").replace(", rank ", " r") : name));
+    if (r % every === 0) image.append(svg("text", { class: "tick", x: left - 8, y: (r + 0.5) * rowHeight + 4, "text-anchor": "end" }, short(name)));
   });
   const span = n * stepMs;
   const { ticks, name } = timeTicks(endMs, wide / 90);

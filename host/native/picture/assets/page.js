@@ -29,7 +29,7 @@ function contents(figures) {
 }
 
 function figure(f) {
-  const wide = ["cdf", "heat", "table", "pairs"].includes(f.kind);
+  const wide = f.wide || ["cdf", "heat", "table", "pairs"].includes(f.kind);
   const element = make("figure", { id: f.id, class: (wide ? "wide " : "") + f.kind });
   const caption = make("figcaption", {}, make("h2", {}, f.title), f.about ? make("p", {}, f.about) : "");
   element.append(caption);
