@@ -243,7 +243,9 @@ func (s *Sim) dispatch() bool {
 		return false
 	}
 	for i := range k.router.Placed() {
-		if w := k.hand(&k.router.Placed()[i]); !s.flying[w] {
+		w := k.hand(&k.router.Placed()[i])
+		s.placing.loads[w]++
+		if !s.flying[w] {
 			s.wake(w)
 		}
 	}

@@ -24,9 +24,11 @@ func (s *Sim) produceRouted(b *Batch) {
 			return
 		}
 		for i := range win.lanes {
-			if l := &win.lanes[i]; !l.busy && l.w.Ready() {
+			l := &win.lanes[i]
+			if l.due && !l.busy {
 				s.driveLane(&b.lanes[i], l, int32(i), atMs)
 			}
+			l.due = false
 		}
 	}
 	for i := range win.lanes {
@@ -49,7 +51,7 @@ func (s *Sim) runRouted(b *batchLane, l *lane, id int32, toMs float64, complete 
 		}
 		l.busy = false
 		s.land(b, l, id, nowMs)
-		if nowMs == toMs {
+		if l.due = nowMs == toMs; l.due {
 			break
 		}
 		s.driveLane(b, l, id, nowMs)
@@ -91,7 +93,7 @@ func (s *Sim) placeRouted(turn int32, nowMs float64) {
 		return
 	}
 	for i := range k.router.Placed() {
-		k.hand(&k.router.Placed()[i])
+		s.windows.lanes[k.hand(&k.router.Placed()[i])].due = true
 	}
 }
 

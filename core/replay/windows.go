@@ -12,8 +12,9 @@ import (
 // windows runs workers whose arrivals are all known ahead (one turn a session, no
 // cap) through a window of time. In a round robin request i goes to worker i mod
 // W whatever happens, so each worker runs by itself; behind a KV router workers
-// meet at every arrival (produceRouted). What they did is put into a Batch. Absorb then merges the workers into what one clock would
-// have seen. It gives the same bytes as the event loop.
+// meet at every arrival (produceRouted). What they did is put into a Batch.
+// Absorb then merges the workers into what one clock would have seen. It gives the
+// same bytes as the event loop.
 //
 // It is used only where a pass that emits tokens takes time, so no token
 // appears twice at one timestamp of a worker, and where no interval between
@@ -34,6 +35,7 @@ type windows struct {
 type lane struct {
 	w      *ranks.Group
 	busy   bool
+	due    bool    // behind a KV router: it may begin a pass now
 	endMs  float64 // of the pass under way
 	at     int     // index of its next arrival
 	mark   int64   // first pass not handed out yet
