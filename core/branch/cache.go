@@ -1,6 +1,9 @@
 package branch
 
-import "github.com/dryserve/dryserve/core/prefix"
+import (
+	"github.com/dryserve/dryserve/core/coverage"
+	"github.com/dryserve/dryserve/core/prefix"
+)
 
 // node is a node and the edge that leads to it: pages start to start+count-1
 // of seq. Slot 0 is the root, which has none.
@@ -28,6 +31,9 @@ type Cache struct {
 	heap     []int32 // unlocked leaves, the oldest stamp on top
 	table    []entry
 	entries  int
+
+	// Changes notes what becomes of the pages of prompts, if it is on.
+	Changes coverage.Log
 
 	// Now is the stamp of the next use; the caller sets it, and each use takes
 	// one Seq or two.
@@ -158,6 +164,9 @@ func (c *Cache) Insert(below int32, q Seq, from, to int32) int32 {
 	if from >= to {
 		return below
 	}
+	if c.Changes.On && from < q.Pages {
+		c.Changes.Stored(q.Leaf, min(to, q.Pages))
+	}
 	stamp := c.now()
 	for n := below; n != 0; n = c.nodes[n].parent {
 		c.mark(n, stamp)
@@ -240,6 +249,9 @@ func (c *Cache) Evict(n int) {
 	for n > 0 && len(c.heap) > 0 {
 		leaf := c.heap[0]
 		x := &c.nodes[leaf]
+		if c.Changes.On {
+			c.lost(leaf, min(int32(n), x.count))
+		}
 		if n < int(x.count) {
 			x.count -= int32(n)
 			c.evictable -= n
@@ -256,6 +268,16 @@ func (c *Cache) Evict(n int) {
 		if parent != 0 && up.children == 0 && up.locks == 0 {
 			c.push(parent)
 		}
+	}
+}
+
+// lost notes that the last n pages of a leaf are gone, as far as they are those of
+// a prompt.
+func (c *Cache) lost(leaf, n int32) {
+	x := &c.nodes[leaf]
+	end := min(x.start+x.count, x.seq.Pages)
+	if from := x.start + x.count - n; from < end {
+		c.Changes.Removed(int32(c.Key(x.seq, end-1)>>32), from)
 	}
 }
 

@@ -1,6 +1,9 @@
 package extent
 
-import "github.com/dryserve/dryserve/core/prefix"
+import (
+	"github.com/dryserve/dryserve/core/coverage"
+	"github.com/dryserve/dryserve/core/prefix"
+)
 
 // node is one extent: blocks Start..Start+N-1 of a segment. Slot 0 is the
 // sentinel of the LRU list.
@@ -40,6 +43,9 @@ type Pool struct {
 	path     []int32 // scratch: segments of a prompt, leaf first
 	chain    []int32 // scratch: extents of one hold
 	private  int32   // last private segment number given out
+
+	// Changes notes what becomes of the named blocks, if it is on.
+	Changes coverage.Log
 }
 
 type entry struct {
@@ -75,17 +81,33 @@ func (p *Pool) evict(k int) {
 	p.inactive -= k
 	for k > 0 {
 		e := p.nodes[0].next
-		x := &p.nodes[e]
-		if int(x.n) > k {
-			x.n -= int32(k)
-			return
+		x := p.nodes[e]
+		n := min(int32(k), x.n)
+		k -= int(n)
+		if n < x.n {
+			p.nodes[e].n -= n
+		} else {
+			p.unlink(e)
+			if x.seg != 0 {
+				p.forget(e)
+			}
+			p.freeExtent(e)
 		}
-		k -= int(x.n)
-		p.unlink(e)
-		if x.seg != 0 {
-			p.forget(e)
+		if p.Changes.On && x.seg > 0 {
+			p.lost(x.seg, x.start+x.n-n, x.start+x.n)
 		}
-		p.freeExtent(e)
+	}
+}
+
+// lost notes that a copy of blocks from to end-1 of a segment has been evicted:
+// unless there is another, they are gone.
+func (p *Pool) lost(seg, from, end int32) {
+	gone := from
+	for e := p.first(seg); e != 0; e = p.nodes[e].sib {
+		gone = max(gone, p.nodes[e].start+p.nodes[e].n)
+	}
+	if gone < end {
+		p.Changes.Removed(seg, gone)
 	}
 }
 

@@ -147,6 +147,9 @@ func (p *Pool) Own(q Prompt, h *Holder, end int32) {
 	if h.Blocks >= end {
 		return
 	}
+	if p.Changes.On {
+		p.Changes.Stored(q.Leaf, end)
+	}
 	p.climb(q.Leaf, end)
 	for i := len(p.path) - 1; i >= 0; i-- {
 		s := p.path[i]

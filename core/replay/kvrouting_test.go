@@ -14,6 +14,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/engineargs"
@@ -254,5 +255,34 @@ func TestPredictionsOfAGrid(t *testing.T) {
 	}
 	if cmp.Equal(with, without, cmpopts.EquateNaNs()) {
 		t.Error("predictions change nothing: the case shows nothing")
+	}
+}
+
+// A router that cannot go on ends a run in the same way on all engines, in
+// windows and without.
+func TestFaultOfTheRouter(t *testing.T) {
+	cfg := tight(400)
+	cfg.NumWorkers, cfg.CaptureRequests = 3, true
+	r := config.DefaultRouter()
+	r.PrefillLoadScale, r.ActiveRequestWeight = 1e300, 1e308 // two live requests of a rank are too many
+	cfg.Routing = config.Routing{Mode: config.KVRouter, Router: &r}
+	var want replay.Fault
+	for i, o := range []replay.Options{{Plain: true}, {}, {Eventful: true}} {
+		for _, budget := range []int{1, 7, 1 << 20} {
+			s := replay.New(cfg, steady(t, cfg, 300, 20), o)
+			status := replay.Running
+			for status == replay.Running {
+				status = s.Step(budget)
+			}
+			got := s.Fault()
+			if status != replay.Stuck || got.Router.Code != router.NotFinite || got.InFlight < 3 {
+				t.Fatalf("%+v: status %d, %+v", o, status, got)
+			}
+			if i == 0 {
+				want = got
+			} else if got != want {
+				t.Errorf("%+v: %+v, want %+v", o, got, want)
+			}
+		}
 	}
 }

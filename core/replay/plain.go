@@ -37,7 +37,7 @@ type plain struct {
 	inFlight   int
 	nowMs      float64 // start of the pass begun last
 	effect     bool
-	heard      heard // how far the router was told of the pass completed last
+	failing    bool  // Ended lists what FailHead has ended
 	stuck      bool  // a decode step found no room, which alone is no effect
 	retries    int   // passes in a row repeated for moved estimates
 	retracted  int64 // requests, SGLang only
@@ -64,12 +64,12 @@ func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, host 
 }
 
 func (p *plain) Push(turn int32) {
-	p.push(turn, p.rank)
+	p.PushTo(turn, p.rank)
 	p.rank = (p.rank + 1) % p.g.Ranks()
 }
 
-// push gives a turn to a rank.
-func (p *plain) push(turn int32, rank int) {
+// PushTo gives a turn to a rank.
+func (p *plain) PushTo(turn int32, rank int) {
 	t := &p.load.Turns[turn]
 	q := engine.Request{Tag: uint32(turn), MaxOutput: int(t.Output)}
 	binary.BigEndian.PutUint64(q.UUID[8:], uint64(turn)+1)
@@ -127,6 +127,29 @@ func (p *plain) prompt(t *workload.Turn) []uint32 {
 	return p.tokens
 }
 
+// AppendSignals appends what the last pass said of requests, rank by rank, then
+// the ends of those that failed. Every token is said.
+func (p *plain) AppendSignals(dst []stretch.Signal) []stretch.Signal {
+	for rank := range p.notes {
+		if p.failing {
+			break
+		}
+		for _, o := range p.g.Out(rank).Outputs {
+			dst = append(dst, stretch.Signal{Turn: int32(o.Tag), Ended: o.Completed})
+		}
+	}
+	for _, id := range p.ended {
+		if r := p.Result(id); r.Fate == stretch.Failed {
+			dst = append(dst, stretch.Signal{Turn: r.Turn, Ended: true})
+		}
+	}
+	return dst
+}
+
+// Begun is not asked: Glide never runs on.
+func (p *plain) Begun() bool { return true }
+
+func (p *plain) Ranks() int                { return p.g.Ranks() }
 func (p *plain) Ready() bool               { return p.g.Ready() }
 func (p *plain) Effect() bool              { return p.effect }
 func (p *plain) CommittedPrefill() int     { return p.committed }
@@ -181,7 +204,7 @@ func (p *plain) Preemptions() int64 {
 }
 
 func (p *plain) Begin(nowMs float64) float64 {
-	p.effect, p.stuck, p.committed, p.ended, p.heard = false, false, 0, p.ended[:0], heard{}
+	p.effect, p.stuck, p.committed, p.ended, p.failing = false, false, 0, p.ended[:0], false
 	endMs, ok := p.g.Begin(nowMs)
 	if !ok {
 		return nowMs
@@ -291,7 +314,7 @@ func (p *plain) judge(rank int, out *engine.Out) {
 // FailHead ends what is hopeless on every rank: the head of the queue or, if
 // the pass was a decode step of SGLang that found no room, the one that runs.
 func (p *plain) FailHead() {
-	p.ended, p.heard.ended = p.ended[:0], 0
+	p.ended, p.failing = p.ended[:0], true
 	for rank := range p.notes {
 		p.failHead(rank)
 	}

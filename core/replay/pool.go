@@ -220,6 +220,13 @@ func (q *pool) admit(m *member) {
 	}
 }
 
+// heard is how far a pass was told of: everything before these is done.
+type heard struct {
+	rank   int
+	events bool // of the rank
+	output int  // of the rank
+}
+
 // land ends a worker's pass and tells what happened in it, rank by rank. False:
 // the router has to wait for an answer; it is called again to go on.
 func (q *pool) land(m *member, endMs float64) bool {

@@ -27,7 +27,7 @@ func decodeRouting(r config.Routing) config.Routing {
 
 // route puts a pool behind a KV router.
 func (q *pool) route(r config.Routing, seats []router.Seat, answers *timing.Cache) {
-	q.kv = newRouting(r, q.engine, q.pools.sim.load, len(q.members), seats)
+	q.kv = newRouting(r, q.engine, q.pools.sim.load, len(q.members), seats, nil)
 	if answers != nil {
 		q.kv.predict.Share(answers)
 	}

@@ -146,7 +146,8 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	if cfg.MaxSimTimeMs >= 0 {
 		s.capMs = cfg.MaxSimTimeMs
 	}
-	plain := o.Plain || o.Record || len(w.Planned) > 0 || cfg.Routing.Mode == config.KVRouter || cfg.Disaggregated() || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
+	routed := cfg.Routing.Mode == config.KVRouter
+	plain := o.Plain || o.Record || len(w.Planned) > 0 || routed && says != nil || cfg.Disaggregated() || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
 	switch {
 	case says != nil:
 		says.split = s.divide
@@ -165,8 +166,11 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
 	s.placing.init(cfg)
-	if cfg.Routing.Mode == config.KVRouter {
+	if routed {
 		s.kv = newKVRouting(cfg, w, s.workers, o.Seats)
+		if s.kv.paths != nil {
+			s.caches = append(s.caches, s.kv.paths)
+		}
 	}
 	asks := cfg.Engine.Timing.Kind == config.External
 	if asks || cfg.Routing.AskLoad {
@@ -185,8 +189,8 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	// A window goes on until its time is up. Under parity speculation may keep a
 	// worker at one time for ever (stretch.Circling), and Step has to return.
 	endless := cfg.Parity && cfg.Engine.MTP.Drafts > 0
-	inTurn := s.placing.inTurn() && s.arrivals.fixed()
-	if len(fast) > 0 && !o.Eventful && inTurn && !model.CanBeZero() && !endless && !counts(cfg.Engine) {
+	alone := s.placing.inTurn() || s.kv != nil && !s.kv.router.Waits()
+	if len(fast) > 0 && !o.Eventful && alone && s.arrivals.fixed() && s.answers == nil && !model.CanBeZero() && !endless && !counts(cfg.Engine) {
 		s.windows = newWindows(fast, model)
 	}
 	return s
@@ -330,7 +334,7 @@ func (s *Sim) glide(most int) int {
 	}
 	f := s.busy[0]
 	w := s.workers[f.id]
-	if len(w.Ended()) > 0 {
+	if len(w.Ended()) > 0 || s.kv != nil && s.kv.workers[f.id].Begun() {
 		return 0
 	}
 	untilMs := min(s.arrivals.next(), s.arrivals.horizonMs)
@@ -345,6 +349,9 @@ func (s *Sim) glide(most int) int {
 	endMs, n := w.Glide(f.atMs, untilMs, most)
 	if n == 0 {
 		return 0
+	}
+	if s.kv != nil {
+		s.kv.paths.learn(f.id, passEnds{lastMs: f.atMs, firstMs: f.atMs, ends: w.Log(first)[:n-1], underWay: true})
 	}
 	s.books.committed += int64(committed)
 	s.books.tick(f.atMs)

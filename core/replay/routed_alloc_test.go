@@ -29,6 +29,11 @@ func TestWarmRoutedStepsDoNotAllocate(t *testing.T) {
 		{name: "least loaded", routing: config.Routing{Mode: config.LeastLoaded}},
 		{name: "least loaded, plain", routing: config.Routing{Mode: config.LeastLoaded}, plain: true},
 		{name: "kv", routing: config.Routing{Mode: config.KVRouter, Router: kv(nil)}},
+		{name: "kv, plain", routing: config.Routing{Mode: config.KVRouter, Router: kv(nil)}, plain: true},
+		{name: "kv, queue, plain", routing: config.Routing{Mode: config.KVRouter, Router: kv(waits)}, waits: true, plain: true},
+		{name: "kv, sglang, plain", routing: config.Routing{Mode: config.KVRouter, Router: kv(nil)}, engine: sglang, plain: true},
+		{name: "kv, sglang ranks", routing: config.Routing{Mode: config.KVRouter, Router: kv(nil)}, engine: func(e *config.Engine) { sglang(e); e.DPSize = 2 }},
+		{name: "kv, drafts", routing: config.Routing{Mode: config.KVRouter, Router: kv(nil)}, engine: drafts},
 		{name: "kv, keyed", routing: config.Routing{Mode: config.KVRouter, Router: kv(func(r *config.Router) { r.TrackingHash = config.KeyedXXH3 })}},
 		{name: "kv, late", routing: config.Routing{Mode: config.KVRouter, Router: kv(nil), EventLagMs: 100}},
 		{name: "kv, queue", routing: config.Routing{Mode: config.KVRouter, Router: kv(waits)}, waits: true},
@@ -36,7 +41,7 @@ func TestWarmRoutedStepsDoNotAllocate(t *testing.T) {
 		{name: "kv, sglang", routing: config.Routing{Mode: config.KVRouter, Router: kv(nil)}, engine: sglang},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if checked && c.name == "kv, sglang" {
+			if checked && c.name == "kv, sglang, plain" {
 				t.Skip("checking allocates")
 			}
 			cfg := tight(150)

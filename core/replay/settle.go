@@ -92,7 +92,7 @@ func (s *Sim) receive() bool {
 		s.received = true
 		s.books.arrive(turn, atMs)
 		if s.kv != nil {
-			s.route(turn)
+			s.told(s.kv.place(turn, s.books.nowMs))
 			continue
 		}
 		w := s.pick(turn)

@@ -4,15 +4,17 @@ import (
 	"math"
 
 	"github.com/dryserve/dryserve/core/ranks"
+	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/timing"
 )
 
-// windows runs workers whose arrivals are all known ahead (round robin, one
-// turn a session, no cap): request i goes to worker i mod W whatever happens,
-// so each worker runs through a window of time by itself, and what it did is
-// put into a Batch. Absorb then merges the workers into what one clock would
-// have seen. It gives the same bytes as the event loop.
+// windows runs workers whose arrivals are all known ahead (one turn a session, no
+// cap) through a window of time. In a round robin request i goes to worker i mod
+// W whatever happens, so each worker runs by itself; behind a KV router workers
+// meet at every arrival (produceRouted). What they did is put into a Batch.
+// Absorb then merges the workers into what one clock would have seen. It gives the
+// same bytes as the event loop.
 //
 // It is used only where a pass that emits tokens takes time, so no token
 // appears twice at one timestamp of a worker, and where no interval between
@@ -23,12 +25,17 @@ type windows struct {
 	opened int     // arrivals seen
 	cutOff bool    // the cap on simulated time was reached
 	own    Batch   // Step's
+
+	placed  int          // behind a KV router: arrivals placed
+	fault   router.Fault // it could not go on
+	faultMs float64
 }
 
 // lane is one worker within the window.
 type lane struct {
 	w      *ranks.Group
 	busy   bool
+	due    bool    // behind a KV router: it may begin a pass now
 	endMs  float64 // of the pass under way
 	at     int     // index of its next arrival
 	mark   int64   // first pass not handed out yet
@@ -79,9 +86,14 @@ func (s *Sim) Produce(b *Batch) Status {
 	}
 	win := s.windows
 	passes := 0
+	if s.kv != nil {
+		s.produceRouted(b)
+	}
 	for i := range win.lanes {
 		l, out := &win.lanes[i], &b.lanes[i]
-		s.runLane(out, l, int32(i), b.toMs)
+		if s.kv == nil {
+			s.runLane(out, l, int32(i), b.toMs)
+		}
 		out.ends = append(out.ends, l.w.Log(l.mark)[:l.passes-l.mark]...)
 		l.mark = l.passes
 		l.w.Cut(l.mark)
@@ -97,6 +109,9 @@ func (s *Sim) Produce(b *Batch) Status {
 func (s *Sim) open(b *Batch) Status {
 	win := s.windows
 	b.reset(len(win.lanes))
+	if !win.fault.OK() {
+		return Stuck
+	}
 	fromMs := s.arrivals.next()
 	for i := range win.lanes {
 		if l := &win.lanes[i]; l.busy {
@@ -136,6 +151,9 @@ func (win *windows) resize(passes int) {
 
 // Conclude ends a windowed run whose batches are absorbed.
 func (s *Sim) Conclude(status Status) Status {
+	if status == Stuck {
+		s.fail()
+	}
 	if status != Done {
 		return status
 	}
@@ -211,6 +229,6 @@ func (s *Sim) driveLane(b *batchLane, l *lane, id int32, nowMs float64) {
 			}
 			w.FailHead()
 		}
-		b.land(l, id, nowMs)
+		s.land(b, l, id, nowMs)
 	}
 }

@@ -9,14 +9,19 @@ import (
 
 // lookUp finds what the slots have of a prompt. The list is valid until the
 // next call.
-func (r *Router) lookUp(locals []uint64) []found {
+func (r *Router) lookUp(q *Request) []found {
 	s := &r.scratch
 	s.found = s.found[:0]
-	if !r.fed || len(locals) == 0 {
+	locals := q.Locals
+	switch {
+	case r.Paths != nil:
+		r.Paths.Match(q.Leaf, q.Blocks, &s.matches)
+	case !r.fed || len(locals) == 0:
 		return s.found
+	default:
+		s.matches.Lasts = r.below
+		r.index.Match(locals, false, &s.matches)
 	}
-	s.matches.Lasts = r.below
-	r.index.Match(locals, false, &s.matches)
 	for i, w := range s.matches.Slots {
 		s.found = append(s.found, found{w, hits{device: s.matches.Depths[i]}})
 	}

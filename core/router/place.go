@@ -15,7 +15,7 @@ func (r *Router) Place(q Request, nowMs float64) (Handle, Fault) {
 		return 0, f
 	}
 	tokens := uint64(max(q.Tokens, 0))
-	found := r.lookUp(q.Locals)
+	found := r.lookUp(&q)
 	cached := uint64(0)
 	if r.sorts {
 		cached = r.bestCached(found)

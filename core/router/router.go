@@ -30,6 +30,7 @@ package router
 import (
 	"github.com/dryserve/dryserve/core/active"
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/coverage"
 	"github.com/dryserve/dryserve/core/fmath"
 	"github.com/dryserve/dryserve/core/kvindex"
 	"github.com/dryserve/dryserve/core/queue"
@@ -53,6 +54,11 @@ type Params struct {
 	// Decode: a live pool of workers that decode. Where prompt work is not
 	// tracked its costs are those of blocks alone (router notes §4.2).
 	Decode bool
+
+	// Paths, if not nil, knows what the ranks' caches hold, by paths of the prefix
+	// tree; its caller keeps it, and there are no events. Slots are the ranks in
+	// the order of AddWorker.
+	Paths *coverage.Index
 
 	// Seats are, by tag, where requests went in a run that this one is compared
 	// with, whose lots are not known. nil: there is none.
@@ -133,6 +139,8 @@ type found struct {
 type Request struct {
 	Tag      uint32   // echoed in the Placement
 	Tokens   int      // of the prompt
+	Leaf     int32    // with Paths, instead of Locals: the end of its path
+	Blocks   int32    // and its complete blocks
 	Locals   []uint64 // what the caches are asked for
 	Sequence []uint64 // what the load is tracked by
 	Class    config.ClassRequest
@@ -194,6 +202,16 @@ func (r *Router) Class(name string) config.ClassRequest { return r.policy.Resolv
 
 // ClassName is the name of a class.
 func (r *Router) ClassName(class int32) string { return r.policy.Classes[class].Name }
+
+// Waits reports whether requests may wait at all.
+func (r *Router) Waits() bool {
+	for i := range r.policy.Classes {
+		if r.policy.Classes[i].Waits() {
+			return true
+		}
+	}
+	return false
+}
 
 // Placed lists what the last call has placed, in order.
 func (r *Router) Placed() []Placement { return r.placed }

@@ -139,7 +139,7 @@ func TestGoldenTierWeights(t *testing.T) {
 		}
 		for _, q := range c.Queries {
 			got := [5]map[row]bool{{}, {}, {}, {}, {}}
-			for _, f := range r.lookUp(q.Locals) {
+			for _, f := range r.lookUp(&Request{Locals: q.Locals}) {
 				at := func(x float64) row { return row{float64(f.slot / 4), float64(f.slot % 4), x} }
 				h := f.hits
 				for k, x := range []float64{h.effective(&cfg), float64(h.cached(&cfg, c.BlockSize)), float64(h.device), float64(h.host), float64(h.disk + h.external)} {

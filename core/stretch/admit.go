@@ -155,7 +155,7 @@ func (w *Worker) refuse(entry int32, c candidate, fate Fate) {
 // FailHead ends the head of the queue, which can never be served: a pass with
 // nothing running had no effect, so no later one can have any.
 func (w *Worker) FailHead() {
-	w.ended, w.refused = w.ended[:0], w.refused[:0]
+	w.ended, w.refused, w.firsts = w.ended[:0], w.refused[:0], w.firsts[:0]
 	w.failHead()
 	w.ended = append(w.ended, w.refused...)
 }

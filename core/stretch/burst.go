@@ -147,6 +147,9 @@ func (w *Worker) burst(id int32, accepted int) (grown int) {
 		r.from, r.each = w.pass, n
 	}
 	r.last = w.pass
+	if r.emitted == 0 && r.limit > 1 { // the first token, whatever comes with it
+		w.firsts = append(w.firsts, first{r.turn, int32(len(w.ended))})
+	}
 	r.emitted += n
 	length := r.length()
 	r.known = int64(length - 1)

@@ -85,6 +85,9 @@ func (w *Worker) emitTail() {
 				w.end(id)
 				continue
 			}
+			if r.emitted == 1 {
+				w.firsts = append(w.firsts, first{r.turn, int32(len(w.ended))})
+			}
 		}
 		w.run[keep] = id
 		keep++

@@ -36,6 +36,7 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 		if grow > 0 {
 			room -= grow
 			w.promised -= grow
+			w.pool.Changes.Pass = w.pass + int64(passes)
 			w.pool.Take(grow)
 		}
 		if at++; at == len(buckets) {
@@ -51,7 +52,7 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 	w.pass += int64(passes)
 	w.slot = at
 	if passes > 0 {
-		w.ended = w.ended[:0]
+		w.ended, w.firsts = w.ended[:0], w.firsts[:0]
 	}
 	return endMs, passes
 }
@@ -115,15 +116,27 @@ func (w *Worker) Decode(ms []float64) int {
 // Advance runs the next passes, for which the rank is Calm; free: one of them is,
 // see Begin.
 func (w *Worker) Advance(passes int, free bool) {
+	w.work, w.ended, w.firsts = timing.Pass{}, w.ended[:0], w.firsts[:0]
+	if w.pool.Changes.On {
+		for range passes { // each takes its own blocks
+			w.pool.Changes.Pass = w.pass
+			w.take(1)
+		}
+	} else {
+		w.take(passes)
+	}
+	w.short = w.short || free && w.wait.len() > 0
+}
+
+// take runs the next passes as far as they take blocks.
+func (w *Worker) take(passes int) {
 	w.pass += int64(passes)
-	w.work, w.ended = timing.Pass{}, w.ended[:0]
 	grow := w.turn(passes)
 	if n := w.steady; n > 0 {
 		w.promised -= grow
 		w.pool.Take(grow)
 		w.sumLen += n * passes
 	}
-	w.short = w.short || free && w.wait.len() > 0
 }
 
 // turn moves on in the buckets and returns how many blocks the steady requests

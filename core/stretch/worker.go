@@ -126,6 +126,7 @@ type Worker struct {
 	batch   batch
 	ended   []int32 // requests the last pass ended, in signal order
 	refused []int32
+	firsts  []first // requests that got their first token in it, in signal order
 
 	preemptions int64
 }
@@ -194,7 +195,8 @@ func (w *Worker) Ended() []int32 { return w.ended }
 // asks has been answered, and nothing else may be called before.
 func (w *Worker) Begin(nowMs float64, free bool) float64 {
 	w.batch = batch{budget: w.maxTokens, deferred: !free && !w.short && w.decodes()}
-	w.ended, w.refused = w.ended[:0], w.refused[:0]
+	w.ended, w.refused, w.firsts = w.ended[:0], w.refused[:0], w.firsts[:0]
+	w.pool.Changes.Pass = w.pass
 	w.scheduleRunning()
 	w.admit(nowMs)
 	b := &w.batch

@@ -45,6 +45,10 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 		}
 		all -= grow
 		free -= grow
+		if w.cache.Changes.On && grow > 0 { // each takes its own pages
+			w.cache.Changes.Pass = w.passes + int64(passes)
+			w.cache.Take(grow)
+		}
 		if at++; at == len(buckets) {
 			at = 0
 		}
@@ -60,9 +64,10 @@ func (w *Worker) Glide(endMs, untilMs float64, most int) (float64, int) {
 		w.cache.Take(w.cache.Room() - all)
 		w.sumLen, w.ratio = sum, ratio
 		w.steps += int64(passes)
+		w.passes += int64(passes)
 		w.rounds = max(w.rounds-passes, 0)
 		w.pass = pass{hadDecodes: true, decoded: true, effect: true}
-		w.ended = w.ended[:0]
+		w.ended, w.begins = w.ended[:0], w.begins[:0]
 		w.retries = 0
 	}
 	return endMs, passes
@@ -163,15 +168,23 @@ func (w *Worker) durations(ms []float64) int {
 
 // advance runs the next passes, for which the rank is calm; they end at ends.
 func (w *Worker) advance(ends []float64) {
-	w.ended, w.rounds = w.ended[:0], max(w.rounds-len(ends), 0)
+	w.ended, w.begins, w.rounds = w.ended[:0], w.begins[:0], max(w.rounds-len(ends), 0)
+	first := w.passes
+	w.passes += int64(len(ends))
 	n := len(w.run)
 	if n == 0 {
 		w.pass = pass{}
 		return
 	}
 	grow, at := 0, int(w.steps%int64(w.bs))
-	for range ends {
-		grow += int(w.buckets[at])
+	for i := range ends {
+		opened := int(w.buckets[at])
+		if w.cache.Changes.On { // each takes its own pages
+			w.cache.Changes.Pass = first + int64(i)
+			w.cache.Take(opened)
+		} else {
+			grow += opened
+		}
 		if at++; at == len(w.buckets) {
 			at = 0
 		}

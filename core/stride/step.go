@@ -88,6 +88,9 @@ func (w *Worker) firstToken(id int32) {
 	r.generated++
 	r.spans = w.times.single(r.spans)
 	w.firsts = append(w.firsts, id)
+	if r.generated == 1 && r.limit > 1 {
+		w.begins = append(w.begins, begin{r.turn(), int32(len(w.done))})
+	}
 }
 
 // enter makes a request run from the next decode step on.
@@ -120,6 +123,9 @@ func (w *Worker) bucket(r *request) int64 {
 // reach the node it holds.
 func (w *Worker) eventOf(r *request) int64 {
 	last := r.join + int64(r.remaining()) - 1
+	if r.generated == 0 && w.steps == r.join && w.cache.Changes.On {
+		return r.join // somebody wants to know of its first token
+	}
 	if !w.caches || r.own {
 		return last
 	}
@@ -261,7 +267,14 @@ func (w *Worker) events(step int64) {
 				w.done = append(w.done, id)
 				continue
 			}
-			at = w.firstPage(r, step)
+			if r.generated == 0 && r.join == step {
+				w.begins = append(w.begins, begin{r.turn(), int32(len(w.done))})
+			}
+			if w.caches && !r.own {
+				at = w.firstPage(r, step)
+			} else {
+				at = w.eventOf(r)
+			}
 		}
 		w.run[keep], w.due[keep] = id, at
 		w.next = min(w.next, at)

@@ -101,6 +101,8 @@ type Worker struct {
 	sumLen  int     // tokens of run before the next step
 	buckets []int32 // requests that open a page in steps = index mod page size
 	steps   int64   // decode steps so far
+	passes  int64   // passes so far, whatever they did
+	begins  []begin // who got the first token in the last pass, in signal order
 
 	clip    clip
 	hurdle  hurdle
@@ -203,7 +205,9 @@ func (w *Worker) Begin(nowMs float64) float64 {
 // begin is Begin but for the end of the round and of the pass.
 func (w *Worker) begin(nowMs float64) {
 	w.works, w.fresh, w.done, w.retracted, w.ended = w.works[:0], w.fresh[:0], w.done[:0], w.retracted[:0], w.ended[:0]
-	w.firsts, w.timed = w.firsts[:0], timing.Pass{StartMs: nowMs}
+	w.firsts, w.begins, w.timed = w.firsts[:0], w.begins[:0], timing.Pass{StartMs: nowMs}
+	w.cache.Changes.Pass = w.passes
+	w.passes++
 	w.pass = pass{deferred: w.rounds > 0, ratio: w.ratio.now}
 	p := &w.pass
 	w.cache.Now = branch.Stamp{Step: w.steps, Seq: w.uses}
@@ -231,7 +235,10 @@ func (w *Worker) begin(nowMs float64) {
 }
 
 // rest is begin for a rank that has nothing to do in a pass of its group.
-func (w *Worker) rest() { w.pass, w.ended = pass{ratio: w.ratio.now}, w.ended[:0] }
+func (w *Worker) rest() {
+	w.pass, w.ended, w.begins = pass{ratio: w.ratio.now}, w.ended[:0], w.begins[:0]
+	w.passes++
+}
 
 // Resume is Begin's answer for the pass that Begin ran last. It gives the
 // pass's tokens their time.
@@ -307,7 +314,7 @@ func (w *Worker) Idle() stretch.Verdict {
 // FailHead ends the one that runs if it found no room, else the head of the
 // queue: it can never be served.
 func (w *Worker) FailHead() {
-	w.ended = w.ended[:0]
+	w.ended, w.begins = w.ended[:0], w.begins[:0]
 	var id int32
 	switch {
 	case w.pass.stuck && len(w.run) == 1:

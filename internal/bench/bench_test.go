@@ -81,6 +81,9 @@ func TestMeasure(t *testing.T) {
 	if r, err = both.Measure(Job{Trace: "wrong.jsonl"}, 1); err != nil || len(r.Differences) != 1 {
 		t.Errorf("a wrong answer gives the differences %q and the error %v", r.Differences, err)
 	}
+	if r, err = both.Measure(Job{Trace: "wrong.jsonl", Router: "kv_router"}, 1); err != nil || r.Differences != nil {
+		t.Errorf("a duration that lots may change gives the differences %q and the error %v", r.Differences, err)
+	}
 	if r, err = both.Measure(Job{Trace: "x.jsonl", Cache: "wasm"}, 2); err != nil || len(r.Ours) != 2 {
 		t.Errorf("in WebAssembly: %+v, %v", r, err)
 	}

@@ -24,6 +24,9 @@ func WriteTable(w io.Writer, results []Result) error {
 		}
 		b := summarise(r.Reference)
 		answers := "equal"
+		if r.Router != "" {
+			answers = "counts equal"
+		}
 		if len(r.Differences) > 0 {
 			answers = fmt.Sprintf("%d DIFFER", len(r.Differences))
 		}

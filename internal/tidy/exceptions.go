@@ -10,6 +10,7 @@ var longFunctions = map[string]string{}
 // nothing of each other.
 var coreLayers = [][]string{
 	{"active", "blake3", "config", "fmath", "hashtable", "idtable", "jsontext", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
+	{"coverage"},
 	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
 	{"agentic", "engine", "router", "stretch", "synth"},
 	{"dynamo", "sglang", "stride", "weka"},

@@ -94,6 +94,7 @@ type row struct {
 	trace   func(dir string) (string, error) // "" if there is none
 	workers int
 	engine  string
+	router  string
 	wasm    bool
 	from    string // a call from Python, natively or in wasm
 }
@@ -126,7 +127,11 @@ func rows() []row {
 	for _, workers := range []int{1, 4, 16} {
 		list = append(list, row{name: "conv12k", trace: generated("conv12k", 12_000, 1, 3.4), workers: workers})
 	}
-	return append(list, row{name: "conv100k", trace: generated("conv100k", 100_000, 3, 20), workers: 64})
+	list = append(list, row{name: "conversation kv_router", trace: realTrace, workers: 16, router: "kv_router"})
+	conv100k := row{name: "conv100k", trace: generated("conv100k", 100_000, 3, 20), workers: 64}
+	list = append(list, conv100k)
+	conv100k.name, conv100k.router = "conv100k kv_router", "kv_router"
+	return append(list, conv100k)
 }
 
 func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
@@ -149,7 +154,7 @@ func measure(programs bench.Programs, repeat int, filter *regexp.Regexp) error {
 			fmt.Printf("%s with %d workers is left out: BENCH_TRACE names no file\n", row.name, row.workers)
 			continue
 		}
-		job := bench.Job{Name: row.name, Trace: trace, Workers: row.workers, Engine: row.engine, From: row.from}
+		job := bench.Job{Name: row.name, Trace: trace, Workers: row.workers, Engine: row.engine, Router: row.router, From: row.from}
 		if row.wasm {
 			job.Cache = filepath.Join(dir, "wasm")
 		}
