@@ -24,8 +24,9 @@ type handoffs struct {
 	reserves  bool    // before the prompt is computed
 	transfer  config.Transfer
 	actions   []action
-	done      int  // actions that are done
-	transfers heap // under way: by end, then by request; turn is the slot
+	done      int   // actions that are done
+	transfers heap  // under way: by end, then by request; turn is the slot
+	links     links // instead, where they share bandwidth
 	spell     plain
 }
 
@@ -73,6 +74,7 @@ type handoff struct {
 func (h *handoffs) init(p *pools) {
 	s := p.sim
 	h.pools, h.reserves, h.transfer = p, s.cfg.Engine.Backend == config.SGLang, s.cfg.Prefill.Engine.Transfer
+	h.links = links{sharing: s.cfg.Sharing, perNode: int32(s.cfg.PrefillPerNode)}
 	h.spell = plain{load: s.load, numbers: s.numbers, talk: s.talk, traceSize: s.cfg.TraceBlockSize}
 }
 
@@ -143,14 +145,7 @@ func (h *handoffs) do(a action) {
 	case reserve:
 		h.reserve(r, a.slot)
 	case startTransfer:
-		ms := h.transferMs(r)
-		if ms > 0 {
-			h.tell(r, PrefillPool, r.source, Transferring, h.moving(r))
-			r.waits = true
-			h.transfers.push(event{h.pools.sim.books.nowMs + ms, r.ordinal, a.slot})
-		} else {
-			h.push(activate, a.slot)
-		}
+		h.start(r, a.slot)
 	case activate:
 		q := &h.pools.decode
 		m := q.members[r.target.worker]
@@ -178,6 +173,50 @@ func (h *handoffs) do(a action) {
 	case cancel:
 		h.cancel(r, a.slot)
 	}
+}
+
+// start begins the transfer of a prompt.
+func (h *handoffs) start(r *handoff, slot int32) {
+	ms, nowMs := h.transferMs(r), h.pools.sim.books.nowMs
+	if ms <= 0 {
+		h.push(activate, slot)
+		return
+	}
+	h.tell(r, PrefillPool, r.source, Transferring, h.moving(r))
+	r.waits = true
+	if h.links.shared() {
+		h.links.add(r.source.worker, r.target.worker, nowMs, ms, r.ordinal, slot)
+	} else {
+		h.transfers.push(event{nowMs + ms, r.ordinal, slot})
+	}
+}
+
+// nextMs is when the next transfer ends, +Inf if none is under way.
+func (h *handoffs) nextMs() float64 {
+	switch {
+	case h.links.shared():
+		return h.links.nextMs()
+	case len(h.transfers) > 0:
+		return h.transfers[0].atMs
+	}
+	return math.Inf(1)
+}
+
+// arrived ends the transfers that end now and reports whether there were any.
+func (h *handoffs) arrived() (any bool) {
+	nowMs := h.pools.sim.books.nowMs
+	if h.links.shared() {
+		for _, e := range h.links.take(nowMs) {
+			h.push(activate, e.turn)
+			any = true
+		}
+		return any
+	}
+	for len(h.transfers) > 0 && h.transfers[0].atMs == nowMs {
+		h.push(activate, h.transfers.pop().turn)
+		any = true
+	}
+	return any
 }
 
 // wait defers an action on a worker whose pass is under way.

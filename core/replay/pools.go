@@ -107,10 +107,7 @@ func (p *pools) next() float64 {
 	if len(p.busy) > 0 {
 		t = min(t, p.busy[0].atMs)
 	}
-	if len(p.handoffs.transfers) > 0 {
-		t = min(t, p.handoffs.transfers[0].atMs)
-	}
-	return t
+	return min(t, p.handoffs.nextMs())
 }
 
 // settle does everything that happens at the current timestamp, or as much as
@@ -188,8 +185,7 @@ func (p *pools) receive() bool {
 		m.pool.wake(m)
 		p.moved = true
 	}
-	for h := &p.handoffs; len(h.transfers) > 0 && h.transfers[0].atMs == nowMs; {
-		h.push(activate, h.transfers.pop().turn)
+	if p.handoffs.arrived() {
 		p.moved = true
 	}
 	return true
