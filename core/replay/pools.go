@@ -58,8 +58,9 @@ func newPools(s *Sim, o Options, streaming bool) *pools {
 		p.decode.shareAnswers(s.answers)
 	}
 	if s.cfg.Routing.Mode == config.KVRouter {
-		p.prefill.route(prefillRouting(s.cfg.Routing), o.Seats, s.answers)
-		p.decode.route(decodeRouting(s.cfg.Routing), o.DecodeSeats, nil)
+		r := s.cfg.Routing
+		p.prefill.route(derived(r, r.Router.ForPrefill()), o.Seats, s.answers)
+		p.decode.route(derived(r, r.Router.ForDecode()), o.DecodeSeats, nil)
 	}
 	return p
 }
