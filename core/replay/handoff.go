@@ -44,7 +44,8 @@ const (
 	startTransfer
 	activate
 	release
-	cancel // what is left of a request that will not be served
+	giveUp // a request that will not be served
+	cancel // what is left of it
 )
 
 // handoff is a request under way.
@@ -165,13 +166,17 @@ func (h *handoffs) do(a action) {
 			return
 		}
 		m.g.ReleaseSource(int(r.source.rank), r.source.handle)
+		m.load--
 		m.outside[r.source.rank]--
 		r.told.ReleasedMs = h.pools.sim.books.nowMs
 		h.after(q, m, r.source.rank)
 		q.leave(&r.tickets[0])
 		h.close(r, a.slot)
+	case giveUp:
+		h.end(r)
+		h.cancel(r, a)
 	case cancel:
-		h.cancel(r, a.slot)
+		h.cancel(r, a)
 	}
 }
 
@@ -294,6 +299,7 @@ func (h *handoffs) compute(r *handoff, slot int32) {
 	m := q.members[r.source.worker]
 	r.source.handle, _ = m.g.SubmitPrefill(int(r.source.rank), request) // the UUID is new and the output is not negative
 	r.told.PrefillScheduler = q.scheduler(r.source)
+	m.load++
 	q.wake(m)
 }
 
@@ -308,6 +314,7 @@ func (h *handoffs) makeRoom(r *handoff, slot int32) {
 		return
 	}
 	r.target.handle, r.asked = handle, true
+	m.load++
 	h.after(q, m, r.target.rank)
 }
 
@@ -406,30 +413,39 @@ func (h *handoffs) refused(slot int32, fate stretch.Fate) {
 		h.close(r, slot)
 		return
 	}
-	h.push(cancel, slot)
+	h.push(giveUp, slot)
 }
 
-// cancel gives up what a request has, then ends it.
-func (h *handoffs) cancel(r *handoff, slot int32) {
-	if r.held {
+// cancel gives up what a request still has of a worker, at the end of its pass if
+// one is under way. The request has ended by then.
+func (h *handoffs) cancel(r *handoff, a action) {
+	a.kind = cancel
+	switch {
+	case r.held:
 		q := &h.pools.prefill
 		m := q.members[r.source.worker]
+		if h.wait(m, a) {
+			return
+		}
 		m.g.CancelSource(int(r.source.rank), r.source.handle)
+		m.load--
 		m.outside[r.source.rank]--
 		h.after(q, m, r.source.rank)
-	}
-	if r.asked {
+	case r.asked:
 		q := &h.pools.decode
 		m := q.members[r.target.worker]
+		if h.wait(m, a) {
+			return
+		}
 		m.g.CancelDestination(int(r.target.rank), r.target.handle)
+		m.load--
 		if r.reserved {
 			m.outside[r.target.rank]--
 		}
 		h.after(q, m, r.target.rank)
 	}
 	h.pools.prefill.leave(&r.tickets[0])
-	h.end(r)
-	h.close(r, slot)
+	h.close(r, a.slot)
 }
 
 // end books a request that ends now.

@@ -52,6 +52,7 @@ type member struct {
 	outside   []int32  // by rank: sources held or destinations reserved, which others will ask for
 	deferred  []action // that wait for the end of its pass
 	retracted int64    // requests, SGLang only
+	load      int64    // requests it knows
 }
 
 func (q *pool) init(p *pools, id PoolID, e config.Engine, workers int) {
@@ -238,7 +239,7 @@ func (q *pool) land(m *member, endMs float64) bool {
 		}
 		for x.output < len(out.Outputs) {
 			x.output++
-			if q.hear(&out.Outputs[x.output-1]); q.waits {
+			if q.hear(m, &out.Outputs[x.output-1]); q.waits {
 				return false
 			}
 		}
@@ -265,8 +266,11 @@ func (q *pool) note(m *member, out *engine.Out) {
 }
 
 // hear takes an output of one of the ranks.
-func (q *pool) hear(o *engine.Output) {
+func (q *pool) hear(m *member, o *engine.Output) {
 	h := &q.pools.handoffs
+	if o.Rejected || o.Completed && q == &q.pools.decode {
+		m.load--
+	}
 	switch {
 	case q == &q.pools.decode:
 		h.generated(o)
@@ -301,7 +305,7 @@ func (q *pool) idle(m *member) bool {
 	}
 	if s.cfg.Parity {
 		if m.stuck || repeat == group.Retry {
-			s.dead, s.fault = true, Fault{InFlight: s.books.inFlight(), NowMs: s.books.nowMs, Endless: m.stuck}
+			s.dead, s.fault = true, Fault{InFlight: m.load, NowMs: s.books.nowMs, Endless: m.stuck}
 			return false
 		}
 	} else if q.failHeads(m) {
@@ -331,6 +335,7 @@ func (q *pool) failHeads(m *member) (any bool) {
 func (q *pool) failHead(m *member, rank int) bool {
 	_, tag, ok := m.g.FailHead(rank)
 	if ok {
+		m.load--
 		h := &q.pools.handoffs
 		h.facts(m.g.Effects(rank).Lifecycle)
 		h.refused(int32(tag), stretch.Failed)
