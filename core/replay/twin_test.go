@@ -144,7 +144,7 @@ func twins(t *testing.T, dir string, c *gen.ReplayCase, parityMode bool) {
 	}
 	if !cfg.Disaggregated() { // else there is one engine only
 		check("events", run(replay.New(cfg, build(), replay.Options{Eventful: true}), long))
-			}
+	}
 	check("events-1", run(replay.New(cfg, build(), replay.Options{Eventful: true}), 1))
 	check("default-7", run(replay.New(cfg, build(), replay.Options{}), 7))
 	w := build()
