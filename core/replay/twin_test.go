@@ -144,6 +144,8 @@ func twins(t *testing.T, dir string, c *gen.ReplayCase, parityMode bool) {
 	}
 	if !cfg.Disaggregated() { // else there is one engine only
 		check("events", run(replay.New(cfg, build(), replay.Options{Eventful: true}), long))
+		check("default", run(replay.New(cfg, build(), replay.Options{}), long))
+		check("batches", runBatches(replay.New(cfg, build(), replay.Options{}), 100))
 	}
 	check("events-1", run(replay.New(cfg, build(), replay.Options{Eventful: true}), 1))
 	check("default-7", run(replay.New(cfg, build(), replay.Options{}), 7))
