@@ -114,10 +114,10 @@ func (h *handoffs) push(kind actionKind, slot int32) {
 	h.actions = append(h.actions, action{kind, slot})
 }
 
-// resume queues what waited for the end of a worker's pass.
-func (h *handoffs) resume(m *member) {
-	h.actions = append(h.actions, m.deferred...)
-	m.deferred = m.deferred[:0]
+// resume queues what waited on a rank for the end of its worker's pass.
+func (h *handoffs) resume(m *member, rank int) {
+	h.actions = append(h.actions, m.deferred[rank]...)
+	m.deferred[rank] = m.deferred[rank][:0]
 }
 
 // act does what is queued, and what comes of it. False: a router has to wait;
@@ -150,7 +150,7 @@ func (h *handoffs) do(a action) {
 	case activate:
 		q := &h.pools.decode
 		m := q.members[r.target.worker]
-		if h.wait(m, a) {
+		if h.wait(m, r.target.rank, a) {
 			return
 		}
 		m.g.Activate(int(r.target.rank), r.target.handle)
@@ -162,7 +162,7 @@ func (h *handoffs) do(a action) {
 	case release:
 		q := &h.pools.prefill
 		m := q.members[r.source.worker]
-		if h.wait(m, a) {
+		if h.wait(m, r.source.rank, a) {
 			return
 		}
 		m.g.ReleaseSource(int(r.source.rank), r.source.handle)
@@ -180,11 +180,11 @@ func (h *handoffs) do(a action) {
 	}
 }
 
-// wait defers an action on a worker whose pass is under way.
-func (h *handoffs) wait(m *member, a action) bool {
+// wait defers an action on a rank of a worker whose pass is under way.
+func (h *handoffs) wait(m *member, rank int32, a action) bool {
 	if m.flying {
 		h.slots[a.slot].waits = true
-		m.deferred = append(m.deferred, a)
+		m.deferred[rank] = append(m.deferred[rank], a)
 	}
 	return m.flying
 }
@@ -320,7 +320,7 @@ func (h *handoffs) cancel(r *handoff, a action) {
 	case r.held:
 		q := &h.pools.prefill
 		m := q.members[r.source.worker]
-		if h.wait(m, a) {
+		if h.wait(m, r.source.rank, a) {
 			return
 		}
 		m.g.CancelSource(int(r.source.rank), r.source.handle)
@@ -330,7 +330,7 @@ func (h *handoffs) cancel(r *handoff, a action) {
 	case r.asked:
 		q := &h.pools.decode
 		m := q.members[r.target.worker]
-		if h.wait(m, a) {
+		if h.wait(m, r.target.rank, a) {
 			return
 		}
 		m.g.CancelDestination(int(r.target.rank), r.target.handle)

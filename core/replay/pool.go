@@ -48,11 +48,11 @@ type member struct {
 	effect    bool // of the last pass
 	stuck     bool // a decode step found no room, which alone is no effect
 	retries   int
-	fruitless []int    // by rank: passes that preempted since the last output
-	outside   []int32  // by rank: sources held or destinations reserved, which others will ask for
-	deferred  []action // that wait for the end of its pass
-	retracted int64    // requests, SGLang only
-	load      int64    // requests it knows
+	fruitless []int      // by rank: passes that preempted since the last output
+	outside   []int32    // by rank: sources held or destinations reserved, which others will ask for
+	deferred  [][]action // by rank: that wait for the end of the pass
+	retracted int64      // requests, SGLang only
+	load      int64      // requests it knows
 }
 
 func (q *pool) init(p *pools, id PoolID, e config.Engine, workers int) {
@@ -68,7 +68,7 @@ func (q *pool) add() {
 	id := int32(len(q.members))
 	q.members = append(q.members, &member{
 		pool: q, id: id, g: group.New(q.engine, uint64(id)),
-		fruitless: make([]int, q.engine.DPSize), outside: make([]int32, q.engine.DPSize),
+		fruitless: make([]int, q.engine.DPSize), outside: make([]int32, q.engine.DPSize), deferred: make([][]action, q.engine.DPSize),
 	})
 	q.active = append(q.active, id)
 }
@@ -244,6 +244,7 @@ func (q *pool) land(m *member, endMs float64) bool {
 			}
 		}
 		q.pools.handoffs.facts(out.Lifecycle)
+		q.pools.handoffs.resume(m, x.rank)
 		if q.speculates() {
 			q.judge(m, x.rank, out)
 		}

@@ -182,7 +182,6 @@ func (p *pools) receive() bool {
 			return false
 		}
 		p.landing = nil
-		p.handoffs.resume(m)
 		m.pool.wake(m)
 		p.moved = true
 	}
