@@ -184,6 +184,8 @@ func (o *options) fault(f config.Fault) error {
 		return valueError(flag, strconv.Itoa(n), most+strconv.Itoa(config.MaxWorkers))
 	case config.FieldNumPrefillWorkers:
 		return valueError("num-prefill-workers", strconv.Itoa(o.numPrefill), most+strconv.Itoa(config.MaxWorkers))
+	case config.FieldPrefillPerNode:
+		return valueError("prefill-workers-per-node", strconv.Itoa(o.prefillPerNode), most+strconv.Itoa(config.MaxWorkers))
 	case config.FieldHostOffload:
 		return errors.New("the engine arguments of a pool have native_host_offload; it is accepted with workers that serve whole requests (--extra-engine-args)")
 	case config.FieldTraceBlockSize:

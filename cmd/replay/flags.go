@@ -39,6 +39,8 @@ type options struct {
 
 	prefillArgs, decodeArgs string // of workers in two pools
 	numPrefill, numDecode   int
+	linkSharing             string
+	prefillPerNode          int
 
 	modelName  string
 	nextN      int
@@ -175,6 +177,8 @@ func fleetFlags(o *options) *pflag.FlagSet {
 	fleet.StringVar(&o.decodeArgs, "decode-engine-args", "", "and the engine of those that decode, as `json` text or a file; its worker_type is decode")
 	whole(fleet, &o.numPrefill, "num-prefill-workers", 1, "`n` workers that compute prompts")
 	whole(fleet, &o.numDecode, "num-decode-workers", 1, "`n` workers that decode")
+	choice(fleet, &o.linkSharing, "transfer-sharing", "none", linkSharings, "which transfers share kv_transfer_bandwidth in equal parts: none, those between the same pair of workers (pair), or those out of the same node (node)")
+	whole(fleet, &o.prefillPerNode, "prefill-workers-per-node", 1, "for node: `n` workers that compute prompts stand on one")
 	whole(fleet, &o.nextN, "aic-nextn", 0, "speculative decoding: draft `n` tokens per step, from 1 to 5; engine arguments go before it (default: none)")
 	fleet.StringVar(&o.nextNRates, "aic-nextn-accept-rates", "", "chances that the drafts are accepted, each after the one before it: a `list` separated by commas (default: 0.85,0.3)")
 	o.route.declare(fleet)

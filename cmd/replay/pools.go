@@ -3,11 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/engineargs"
 )
+
+// linkSharings are the words of --transfer-sharing in the order of their values.
+var linkSharings = []string{config.NotShared: "none", config.SharedByPair: "pair", config.SharedByNode: "node"}
 
 // disaggregated reports whether workers are to be in two pools.
 func (o *options) disaggregated() bool {
@@ -39,6 +43,12 @@ func (o *options) checkPools() error {
 		if pools && n.count < 1 {
 			return valueError(n.flag, strconv.Itoa(n.count), "a whole number from 1 to "+strconv.Itoa(config.MaxWorkers))
 		}
+	}
+	if !pools && (o.linkSharing != linkSharings[config.NotShared] || o.given("prefill-workers-per-node")) {
+		return errors.New("--transfer-sharing and --prefill-workers-per-node are for workers in two pools; --prefill-engine-args and --decode-engine-args are accepted with them")
+	}
+	if byNode := o.linkSharing == linkSharings[config.SharedByNode]; o.given("prefill-workers-per-node") && !byNode {
+		return fmt.Errorf("--prefill-workers-per-node is for --transfer-sharing node, and it is %s", o.linkSharing)
 	}
 	return nil
 }
@@ -78,6 +88,7 @@ func (o *options) engines(r *config.Replay) ([]engineargs.Args, error) {
 	}
 	r.Engine, r.NumWorkers = decode.Engine, o.numDecode
 	r.Prefill = config.Pool{Engine: prefill.Engine, Workers: o.numPrefill}
+	r.Sharing, r.PrefillPerNode = config.LinkSharing(slices.Index(linkSharings, o.linkSharing)), o.prefillPerNode
 	both := []engineargs.Args{prefill, decode}
 	if a, b := prefill.Backend(), decode.Backend(); a != b {
 		return both, fmt.Errorf("--prefill-engine-args have the backend %s and --decode-engine-args %s; the same backend is accepted", a, b)

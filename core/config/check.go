@@ -92,6 +92,8 @@ const (
 	FieldKVEventLag
 	FieldPrefillRole
 	FieldNumPrefillWorkers
+	FieldLinkSharing
+	FieldPrefillPerNode
 )
 
 // Fault is the first rule that a configuration breaks; the zero value means
@@ -287,6 +289,11 @@ func (r Replay) checkPools() Fault {
 		return Fault{NeedsAggregated, FieldHostOffload}
 	case r.Routing.Mode != RoundRobin && r.Routing.Mode != KVRouter:
 		return Fault{NeedsAggregated, FieldRouterMode}
+	case r.Sharing > SharedByNode:
+		return Fault{UnknownValue, FieldLinkSharing}
+	}
+	if c := count(r.PrefillPerNode, MaxWorkers); c != Valid {
+		return Fault{c, FieldPrefillPerNode}
 	}
 	if c := count(p.Workers, MaxWorkers); c != Valid {
 		return Fault{c, FieldNumPrefillWorkers}

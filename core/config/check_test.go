@@ -146,6 +146,8 @@ func TestCheck(t *testing.T) {
 		{"a pool below zero", func(r *Replay) { twoPools(r); r.Prefill.Workers = -1 }, Fault{NotPositive, FieldNumPrefillWorkers}},
 		{"a pool too large", func(r *Replay) { twoPools(r); r.Prefill.Workers = MaxWorkers + 1 }, Fault{TooLarge, FieldNumPrefillWorkers}},
 		{"pools and a router", func(r *Replay) { twoPools(r); r.Routing.Mode, r.Routing.Router = KVRouter, &Router{} }, Fault{}},
+		{"links unknown", func(r *Replay) { twoPools(r); r.Sharing = SharedByNode + 1 }, Fault{UnknownValue, FieldLinkSharing}},
+		{"empty nodes", func(r *Replay) { twoPools(r); r.PrefillPerNode = 0 }, Fault{NotPositive, FieldPrefillPerNode}},
 		{"pools by lot", func(r *Replay) { twoPools(r); r.Routing.Mode = Random }, Fault{NeedsAggregated, FieldRouterMode}},
 		{"a role without pools", func(r *Replay) { r.Engine.Role = Decode }, Fault{NotAggregated, FieldRole}},
 		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},

@@ -129,7 +129,11 @@ type Replay struct {
 	SLA             SLA
 	Parity          bool // end as the reference does where a request can never be served
 	CaptureRequests bool // keep per-request records
-	Routing         Routing
+
+	Sharing        LinkSharing // of bandwidth, between transfers
+	PrefillPerNode int         // with SharedByNode: workers of a node; consecutive ones
+
+	Routing Routing
 }
 
 // Disaggregated reports whether prompts are computed in a pool of its own.

@@ -54,6 +54,7 @@ func DefaultReplay(b Backend) Replay {
 		TraceBlockSize: DefaultTraceBlockSize,
 		ArrivalSpeedup: 1,
 		MaxSimTimeMs:   -1,
+		PrefillPerNode: 1,
 		SLA:            NoSLA(),
 		Routing:        Routing{Seed: CanonicalSeed},
 	}

@@ -47,6 +47,17 @@ type Transfer struct {
 	Timing        TransferTiming
 }
 
+// LinkSharing says which transfers of a run share bandwidth with each other.
+type LinkSharing uint8
+
+// None; those between the same two workers; those out of the same node of
+// workers that compute prompts.
+const (
+	NotShared LinkSharing = iota
+	SharedByPair
+	SharedByNode
+)
+
 // HostScope says who shares a pool of host memory.
 type HostScope uint8
 

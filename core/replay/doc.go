@@ -9,7 +9,9 @@
 //
 // Events of one timestamp happen in the reference's order (replay notes §6.4,
 // corrections §3): completions by worker id, arrivals, then idle workers by
-// id, repeated until nothing changes.
+// id, repeated until nothing changes. Two pools of workers, of which one hands
+// prompts over to the other, have an order and an event loop of their own (type
+// pools).
 //
 // Invariants: the clock never goes back; arrived = completed + rejected +
 // failed + cancelled + unfinished.

@@ -24,8 +24,9 @@ type handoffs struct {
 	reserves  bool    // before the prompt is computed
 	transfer  config.Transfer
 	actions   []action
-	done      int  // actions that are done
-	transfers heap // under way: by end, then by request; turn is the slot
+	done      int   // actions that are done
+	transfers heap  // under way: by end, then by request; turn is the slot
+	links     links // instead, where they share bandwidth
 	spell     plain
 }
 
@@ -43,7 +44,8 @@ const (
 	startTransfer
 	activate
 	release
-	cancel // what is left of a request that will not be served
+	giveUp // a request that will not be served
+	cancel // what is left of it
 )
 
 // handoff is a request under way.
@@ -73,6 +75,7 @@ type handoff struct {
 func (h *handoffs) init(p *pools) {
 	s := p.sim
 	h.pools, h.reserves, h.transfer = p, s.cfg.Engine.Backend == config.SGLang, s.cfg.Prefill.Engine.Transfer
+	h.links = links{sharing: s.cfg.Sharing, perNode: int32(s.cfg.PrefillPerNode)}
 	h.spell = plain{load: s.load, numbers: s.numbers, talk: s.talk, traceSize: s.cfg.TraceBlockSize}
 }
 
@@ -111,10 +114,10 @@ func (h *handoffs) push(kind actionKind, slot int32) {
 	h.actions = append(h.actions, action{kind, slot})
 }
 
-// resume queues what waited for the end of a worker's pass.
-func (h *handoffs) resume(m *member) {
-	h.actions = append(h.actions, m.deferred...)
-	m.deferred = m.deferred[:0]
+// resume queues what waited on a rank for the end of its worker's pass.
+func (h *handoffs) resume(m *member, rank int) {
+	h.actions = append(h.actions, m.deferred[rank]...)
+	m.deferred[rank] = m.deferred[rank][:0]
 }
 
 // act does what is queued, and what comes of it. False: a router has to wait;
@@ -143,18 +146,11 @@ func (h *handoffs) do(a action) {
 	case reserve:
 		h.reserve(r, a.slot)
 	case startTransfer:
-		ms := h.transferMs(r)
-		if ms > 0 {
-			h.tell(r, PrefillPool, r.source, Transferring, h.moving(r))
-			r.waits = true
-			h.transfers.push(event{h.pools.sim.books.nowMs + ms, r.ordinal, a.slot})
-		} else {
-			h.push(activate, a.slot)
-		}
+		h.start(r, a.slot)
 	case activate:
 		q := &h.pools.decode
 		m := q.members[r.target.worker]
-		if h.wait(m, a) {
+		if h.wait(m, r.target.rank, a) {
 			return
 		}
 		m.g.Activate(int(r.target.rank), r.target.handle)
@@ -166,25 +162,29 @@ func (h *handoffs) do(a action) {
 	case release:
 		q := &h.pools.prefill
 		m := q.members[r.source.worker]
-		if h.wait(m, a) {
+		if h.wait(m, r.source.rank, a) {
 			return
 		}
 		m.g.ReleaseSource(int(r.source.rank), r.source.handle)
+		m.load--
 		m.outside[r.source.rank]--
 		r.told.ReleasedMs = h.pools.sim.books.nowMs
 		h.after(q, m, r.source.rank)
 		q.leave(&r.tickets[0])
 		h.close(r, a.slot)
+	case giveUp:
+		h.end(r)
+		h.cancel(r, a)
 	case cancel:
-		h.cancel(r, a.slot)
+		h.cancel(r, a)
 	}
 }
 
-// wait defers an action on a worker whose pass is under way.
-func (h *handoffs) wait(m *member, a action) bool {
+// wait defers an action on a rank of a worker whose pass is under way.
+func (h *handoffs) wait(m *member, rank int32, a action) bool {
 	if m.flying {
 		h.slots[a.slot].waits = true
-		m.deferred = append(m.deferred, a)
+		m.deferred[rank] = append(m.deferred[rank], a)
 	}
 	return m.flying
 }
@@ -255,6 +255,7 @@ func (h *handoffs) compute(r *handoff, slot int32) {
 	m := q.members[r.source.worker]
 	r.source.handle, _ = m.g.SubmitPrefill(int(r.source.rank), request) // the UUID is new and the output is not negative
 	r.told.PrefillScheduler = q.scheduler(r.source)
+	m.load++
 	q.wake(m)
 }
 
@@ -269,24 +270,8 @@ func (h *handoffs) makeRoom(r *handoff, slot int32) {
 		return
 	}
 	r.target.handle, r.asked = handle, true
+	m.load++
 	h.after(q, m, r.target.rank)
-}
-
-// transferMs is how long the prompt is under way (replay notes §6.3).
-func (h *handoffs) transferMs(r *handoff) float64 {
-	t := h.transfer
-	if t.BytesPerToken == 0 || t.BandwidthGBs == 0 {
-		return 0
-	}
-	return float64(float64(h.moving(r))*float64(t.BytesPerToken)) / float64(t.BandwidthGBs*1e9) * 1000
-}
-
-// moving is how many tokens a transfer brings.
-func (h *handoffs) moving(r *handoff) int32 {
-	if h.transfer.Timing == config.DestinationMissing {
-		return r.missing
-	}
-	return h.spell.load.Turns[r.turn].Input
 }
 
 // facts takes what ranks say of handoffs.
@@ -314,49 +299,6 @@ func (h *handoffs) facts(list []engine.Lifecycle) {
 	}
 }
 
-// tell records a step of a request.
-func (h *handoffs) tell(r *handoff, pool PoolID, at place, kind EventKind, tokens int32) {
-	s := h.pools.sim
-	s.tape.step(Event{AtMs: s.books.nowMs, Turn: r.turn, Worker: at.worker, Rank: at.rank, Pool: pool, Kind: kind, Tokens: tokens})
-}
-
-func (h *handoffs) turnOf(tag uint32) int32 { return h.slots[tag].turn }
-
-func (h *handoffs) timesOf(_ int, o *engine.Output) []float64 { return h.slots[o.Tag].times }
-
-// admitted notes that a pass that begins now has admitted a request.
-func (h *handoffs) admitted(slot int32, bySource bool, reused int) {
-	r := &h.slots[slot]
-	nowMs := h.pools.sim.books.nowMs
-	r.admits = append(r.admits, Admission{nowMs, int32(reused)})
-	if bySource {
-		if r.prefills++; r.prefills == 1 {
-			r.told.PrefillAdmitMs = nowMs
-		}
-		r.most = max(r.most, int32(reused))
-		return
-	}
-	if r.decoded < 0 {
-		r.told.DecodeAdmitMs = nowMs
-	}
-	r.decoded = max(r.decoded, int32(reused))
-}
-
-// generated takes an output of a worker that decodes.
-func (h *handoffs) generated(o *engine.Output) {
-	r := &h.slots[o.Tag]
-	if o.HasToken {
-		r.times = append(r.times, h.pools.sim.books.nowMs)
-	}
-	if o.Rejected {
-		r.fate = stretch.Rejected
-	}
-	if o.Completed {
-		h.end(r)
-		h.close(r, int32(o.Tag))
-	}
-}
-
 // refused takes a request that will not be served: no worker takes its prompt,
 // or it was given up.
 func (h *handoffs) refused(slot int32, fate stretch.Fate) {
@@ -367,73 +309,37 @@ func (h *handoffs) refused(slot int32, fate stretch.Fate) {
 		h.close(r, slot)
 		return
 	}
-	h.push(cancel, slot)
+	h.push(giveUp, slot)
 }
 
-// cancel gives up what a request has, then ends it.
-func (h *handoffs) cancel(r *handoff, slot int32) {
-	if r.held {
+// cancel gives up what a request still has of a worker, at the end of its pass if
+// one is under way. The request has ended by then.
+func (h *handoffs) cancel(r *handoff, a action) {
+	a.kind = cancel
+	switch {
+	case r.held:
 		q := &h.pools.prefill
 		m := q.members[r.source.worker]
+		if h.wait(m, r.source.rank, a) {
+			return
+		}
 		m.g.CancelSource(int(r.source.rank), r.source.handle)
+		m.load--
 		m.outside[r.source.rank]--
 		h.after(q, m, r.source.rank)
-	}
-	if r.asked {
+	case r.asked:
 		q := &h.pools.decode
 		m := q.members[r.target.worker]
+		if h.wait(m, r.target.rank, a) {
+			return
+		}
 		m.g.CancelDestination(int(r.target.rank), r.target.handle)
+		m.load--
 		if r.reserved {
 			m.outside[r.target.rank]--
 		}
 		h.after(q, m, r.target.rank)
 	}
 	h.pools.prefill.leave(&r.tickets[0])
-	h.end(r)
-	h.close(r, slot)
-}
-
-// end books a request that ends now.
-func (h *handoffs) end(r *handoff) {
-	s := h.pools.sim
-	b := &s.books
-	r.ended = true
-	h.pools.decode.leave(&r.tickets[1])
-	at := place{worker: -1, rank: -1}
-	if r.asked {
-		at = r.target
-	}
-	result := stretch.Result{Turn: r.turn, Rank: at.rank, Admits: int32(len(r.admits)), Emitted: int32(len(r.times)), Fate: r.fate}
-	var again []Admission
-	if len(r.admits) > 0 {
-		result.AdmitMs, result.Reused, again = r.admits[0].AtMs, r.admits[0].Reused, r.admits[1:]
-	}
-	result.Most = max(r.most, r.decoded)
-	b.account(at.worker, result, r.times, again, b.nowMs)
-	if s.cfg.CaptureRequests {
-		r.record = int32(len(b.records)) - 1
-		rec := &b.records[r.record]
-		rec.ReusedTokens = r.most
-		if rec.Worker = -1; r.asked {
-			rec.Worker = r.told.DecodeScheduler
-		}
-		r.told.PrefillAdmits, r.told.DecodeReused = r.prefills, r.decoded
-		b.handoffs = append(b.handoffs, r.told)
-	}
-	if s.talk != nil {
-		s.talk.heard(r.turn, result.Emitted)
-	}
-	s.arrivals.feedback(r.turn, r.fate, b.nowMs)
-}
-
-// close forgets a request once nothing of it is left.
-func (h *handoffs) close(r *handoff, slot int32) {
-	if !r.ended || r.waits {
-		return
-	}
-	if r.record >= 0 {
-		h.pools.sim.books.handoffs[r.record].ReleasedMs = r.told.ReleasedMs
-	}
-	h.pools.sim.arrivals.settled(r.turn)
-	h.free = append(h.free, slot)
+	h.close(r, a.slot)
 }

@@ -48,10 +48,11 @@ type member struct {
 	effect    bool // of the last pass
 	stuck     bool // a decode step found no room, which alone is no effect
 	retries   int
-	fruitless []int    // by rank: passes that preempted since the last output
-	outside   []int32  // by rank: sources held or destinations reserved, which others will ask for
-	deferred  []action // that wait for the end of its pass
-	retracted int64    // requests, SGLang only
+	fruitless []int      // by rank: passes that preempted since the last output
+	outside   []int32    // by rank: sources held or destinations reserved, which others will ask for
+	deferred  [][]action // by rank: that wait for the end of the pass
+	retracted int64      // requests, SGLang only
+	load      int64      // requests it knows
 }
 
 func (q *pool) init(p *pools, id PoolID, e config.Engine, workers int) {
@@ -67,7 +68,7 @@ func (q *pool) add() {
 	id := int32(len(q.members))
 	q.members = append(q.members, &member{
 		pool: q, id: id, g: group.New(q.engine, uint64(id)),
-		fruitless: make([]int, q.engine.DPSize), outside: make([]int32, q.engine.DPSize),
+		fruitless: make([]int, q.engine.DPSize), outside: make([]int32, q.engine.DPSize), deferred: make([][]action, q.engine.DPSize),
 	})
 	q.active = append(q.active, id)
 }
@@ -245,11 +246,12 @@ func (q *pool) land(m *member, endMs float64) bool {
 		}
 		for x.output < len(out.Outputs) {
 			x.output++
-			if q.hear(&out.Outputs[x.output-1]); q.waits {
+			if q.hear(m, &out.Outputs[x.output-1]); q.waits {
 				return false
 			}
 		}
 		q.pools.handoffs.facts(out.Lifecycle)
+		q.pools.handoffs.resume(m, x.rank)
 		if q.speculates() {
 			q.judge(m, x.rank, out)
 		}
@@ -272,8 +274,11 @@ func (q *pool) note(m *member, out *engine.Out) {
 }
 
 // hear takes an output of one of the ranks.
-func (q *pool) hear(o *engine.Output) {
+func (q *pool) hear(m *member, o *engine.Output) {
 	h := &q.pools.handoffs
+	if o.Rejected || o.Completed && q == &q.pools.decode {
+		m.load--
+	}
 	switch {
 	case q == &q.pools.decode:
 		h.generated(o)
@@ -308,7 +313,7 @@ func (q *pool) idle(m *member) bool {
 	}
 	if s.cfg.Parity {
 		if m.stuck || repeat == group.Retry {
-			s.dead, s.fault = true, Fault{InFlight: s.books.inFlight(), NowMs: s.books.nowMs, Endless: m.stuck}
+			s.dead, s.fault = true, Fault{InFlight: m.load, NowMs: s.books.nowMs, Endless: m.stuck}
 			return false
 		}
 	} else if q.failHeads(m) {
@@ -338,6 +343,7 @@ func (q *pool) failHeads(m *member) (any bool) {
 func (q *pool) failHead(m *member, rank int) bool {
 	_, tag, ok := m.g.FailHead(rank)
 	if ok {
+		m.load--
 		h := &q.pools.handoffs
 		h.facts(m.g.Effects(rank).Lifecycle)
 		h.refused(int32(tag), stretch.Failed)

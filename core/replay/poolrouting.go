@@ -7,21 +7,11 @@ import (
 	"github.com/dryserve/dryserve/core/timing"
 )
 
-// prefillRouting is the routing of a pool that computes prompts: nothing that is
-// decoded counts (router notes §7.1).
-func prefillRouting(r config.Routing) config.Routing {
-	x := *r.Router
-	x.TrackActiveBlocks, x.TrackOutputBlocks = false, false
+// derived is the routing of one of two pools: with the router that the reference
+// derives for it.
+func derived(r config.Routing, x config.Router) config.Routing {
 	r.Router = &x
-	return r
-}
-
-// decodeRouting is the routing of a pool that decodes: by the blocks of live
-// requests alone, whatever the caches hold.
-func decodeRouting(r config.Routing) config.Routing {
-	x := *r.Router
-	x.OverlapCredit, x.AssumeKVReuse, x.TrackPrefillTokens, x.LoadModel = 0, false, false, config.NoLoadModel
-	r.Router, r.AskLoad = &x, false
+	r.AskLoad = r.AskLoad && x.LoadModel != config.NoLoadModel
 	return r
 }
 
@@ -33,8 +23,8 @@ func (q *pool) route(r config.Routing, seats []router.Seat, answers *timing.Cach
 	}
 }
 
-// seek asks the router where a request goes; send gets it there, now or when the
-// router places it.
+// seek asks the router where a request goes. handoffs.send takes it there, now or
+// when the router has placed it.
 func (q *pool) seek(turn int32, tokens []uint32) router.Handle {
 	h, fault := q.kv.router.Place(q.kv.request(turn, uint32(turn), tokens), q.pools.sim.books.nowMs)
 	q.told(fault)

@@ -58,8 +58,9 @@ func newPools(s *Sim, o Options, streaming bool) *pools {
 		p.decode.shareAnswers(s.answers)
 	}
 	if s.cfg.Routing.Mode == config.KVRouter {
-		p.prefill.route(prefillRouting(s.cfg.Routing), o.Seats, s.answers)
-		p.decode.route(decodeRouting(s.cfg.Routing), o.DecodeSeats, nil)
+		r := s.cfg.Routing
+		p.prefill.route(derived(r, r.Router.ForPrefill()), o.Seats, s.answers)
+		p.decode.route(derived(r, r.Router.ForDecode()), o.DecodeSeats, nil)
 	}
 	return p
 }
@@ -107,10 +108,7 @@ func (p *pools) next() float64 {
 	if len(p.busy) > 0 {
 		t = min(t, p.busy[0].atMs)
 	}
-	if len(p.handoffs.transfers) > 0 {
-		t = min(t, p.handoffs.transfers[0].atMs)
-	}
-	return t
+	return min(t, p.handoffs.nextMs())
 }
 
 // settle does everything that happens at the current timestamp, or as much as
@@ -184,12 +182,10 @@ func (p *pools) receive() bool {
 			return false
 		}
 		p.landing = nil
-		p.handoffs.resume(m)
 		m.pool.wake(m)
 		p.moved = true
 	}
-	for h := &p.handoffs; len(h.transfers) > 0 && h.transfers[0].atMs == nowMs; {
-		h.push(activate, h.transfers.pop().turn)
+	if p.handoffs.arrived() {
 		p.moved = true
 	}
 	return true

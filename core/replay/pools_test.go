@@ -121,19 +121,83 @@ func TestTransferVolume(t *testing.T) {
 	}
 }
 
+// TestSharedLinks: two prompts that are ready together on two workers reach one
+// worker that decodes in the time that one takes, unless both are on one link.
+func TestSharedLinks(t *testing.T) {
+	rows := []trace.Row{
+		{InputLength: 64, OutputLength: 2, HashIDs: []uint64{1}, HasTimestamp: true}, {InputLength: 64, OutputLength: 2, HashIDs: []uint64{2}, HasTimestamp: true},
+	}
+	for _, c := range []struct {
+		sharing config.LinkSharing
+		perNode int
+		prefill int // workers
+		want    float64
+	}{
+		{config.NotShared, 1, 2, 64}, {config.SharedByPair, 1, 2, 64}, {config.SharedByNode, 1, 2, 64}, {config.SharedByNode, 2, 2, 128},
+		{config.NotShared, 1, 1, 64}, {config.SharedByPair, 1, 1, 128}, {config.SharedByNode, 1, 1, 128},
+	} {
+		cfg := tight(100)
+		cfg.CaptureRequests, cfg.Sharing, cfg.PrefillPerNode = true, c.sharing, c.perNode
+		cfg = inPools(cfg, c.prefill, 1)
+		cfg.Prefill.Engine.Transfer = config.Transfer{BytesPerToken: 1_000_000, BandwidthGBs: 1}
+		w, err := parity.Build(rows, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := run(replay.New(cfg, w, replay.Options{}), 1)
+		for _, h := range got.Handoffs {
+			if took := h.ActivatedMs - h.ReservedMs; math.Abs(took-c.want) > 1e-9 {
+				t.Errorf("%+v: %v ms", c, took)
+			}
+		}
+		if got.Status != replay.Done || len(got.Handoffs) != 2 {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+// TestSharedLinksAlone: transfers that never overlap take as long as ever, to
+// the last bit, and budgets do not matter.
+func TestSharedLinksAlone(t *testing.T) {
+	for _, gapMs := range []float64{20, 900} {
+		var first outcome
+		for i, sharing := range []config.LinkSharing{config.NotShared, config.SharedByPair, config.SharedByNode} {
+			cfg := tight(300)
+			cfg.CaptureRequests, cfg.Sharing = true, sharing
+			cfg = inPools(cfg, 1, 1)
+			cfg.Prefill.Engine.Transfer = config.Transfer{BytesPerToken: 300_000, BandwidthGBs: 1}
+			got := run(replay.New(cfg, steady(t, cfg, 100, gapMs), replay.Options{}), 100)
+			if again := run(replay.New(cfg, steady(t, cfg, 100, gapMs), replay.Options{}), 1); !cmp.Equal(got, again, cmpopts.EquateNaNs()) {
+				t.Errorf("%v ms apart, sharing %d: the budget matters", gapMs, sharing)
+			}
+			if i == 0 {
+				first = got
+				continue
+			}
+			if same := cmp.Equal(first, got, cmpopts.EquateNaNs()); same != (gapMs > 500) {
+				t.Errorf("%v ms apart, sharing %d: equal %v", gapMs, sharing, same)
+			}
+		}
+	}
+}
+
 // TestWarmPoolsDoNotAllocate: a warm step of two pools allocates nothing.
 func TestWarmPoolsDoNotAllocate(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		engine func(*config.Engine)
-		cap    int
-		build  func(testing.TB, config.Replay, int, float64) *workload.Workload
+		name    string
+		engine  func(*config.Engine)
+		cap     int
+		sharing config.LinkSharing
+		router  bool
+		build   func(testing.TB, config.Replay, int, float64) *workload.Workload
 	}{
 		{name: "vllm", engine: func(e *config.Engine) {}},
 		{name: "trtllm", engine: func(e *config.Engine) { e.Backend = config.TRTLLM }},
 		{name: "sglang", engine: sglang},
 		{name: "ranks", engine: ranks(3)},
 		{name: "bursts", engine: drafts},
+		{name: "shared links", engine: func(e *config.Engine) {}, sharing: config.SharedByPair},
+		{name: "a router", engine: func(e *config.Engine) {}, router: true},
 		{name: "a cap", engine: func(e *config.Engine) {}, cap: 12},
 		{name: "sessions of increments", engine: func(e *config.Engine) {}, build: talking},
 		{name: "agents", engine: func(e *config.Engine) {}, build: waiting},
@@ -144,7 +208,11 @@ func TestWarmPoolsDoNotAllocate(t *testing.T) {
 				t.Skip("checking allocates")
 			}
 			cfg := tight(150)
-			cfg.Concurrency = c.cap
+			cfg.Concurrency, cfg.Sharing = c.cap, c.sharing
+			if c.router {
+				router := config.DefaultRouter()
+				cfg.Routing.Mode, cfg.Routing.Router = config.KVRouter, &router
+			}
 			c.engine(&cfg.Engine)
 			cfg = inPools(cfg, 2, 3)
 			cfg.Prefill.Engine.Transfer = config.Transfer{BytesPerToken: 100_000, BandwidthGBs: 1, Timing: config.DestinationMissing}

@@ -142,11 +142,13 @@ func twins(t *testing.T, dir string, c *gen.ReplayCase, parityMode bool) {
 	if n := want.Summary; n.NumRequests != n.CompletedRequests+n.RejectedRequests+n.FailedRequests+n.CancelledRequests+n.UnfinishedRequests {
 		t.Errorf("%s: requests are not conserved: %+v", name, n)
 	}
-	check("events", run(replay.New(cfg, build(), replay.Options{Eventful: true}), long))
+	if !cfg.Disaggregated() { // else there is one engine only
+		check("events", run(replay.New(cfg, build(), replay.Options{Eventful: true}), long))
+		check("default", run(replay.New(cfg, build(), replay.Options{}), long))
+		check("batches", runBatches(replay.New(cfg, build(), replay.Options{}), 100))
+	}
 	check("events-1", run(replay.New(cfg, build(), replay.Options{Eventful: true}), 1))
-	check("default", run(replay.New(cfg, build(), replay.Options{}), long))
 	check("default-7", run(replay.New(cfg, build(), replay.Options{}), 7))
-	check("batches", runBatches(replay.New(cfg, build(), replay.Options{}), 100))
 	w := build()
 	byStart := func(a, b workload.Session) int {
 		if a.StartMs < b.StartMs {

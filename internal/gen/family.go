@@ -9,7 +9,7 @@ import (
 
 // Families are the kinds of case that FamilyCase makes.
 func Families() []string {
-	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "kv", "kvg2", "pd"}
+	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "kv", "kvg2", "pd", "kvpd"}
 }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
@@ -19,7 +19,8 @@ func Families() []string {
 // instead of a trace, family formats with a trace in a format other than
 // Mooncake. Family g2 is vLLM with host memory. Families kv and kvg2 are the
 // mixture, sometimes with a synthetic workload, and g2 behind a KV router.
-// Family pd is the mixture, also with these workloads, in two pools of workers.
+// Family pd is the mixture, also with these workloads, in two pools of workers;
+// family kvpd is kv in two pools.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -34,7 +35,7 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 		return mixed, err
 	case "formats":
 		return formatsCase(seed)
-	case "kv", "kvg2":
+	case "kv", "kvg2", "kvpd":
 		return routedCase(seed, family)
 	case "pd":
 		return poolsCase(seed)

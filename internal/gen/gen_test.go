@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -226,6 +227,62 @@ func TestSyntheticCasesCoverTheInputSpace(t *testing.T) {
 			t.Errorf("%q occurs in %d of %d cases, want at least one in a hundred", name, n, cases)
 		}
 	}
+}
+
+// The same for two pools.
+func TestPoolsCasesCoverTheInputSpace(t *testing.T) {
+	const cases = 1000
+	count := map[string]int{}
+	for seed := range uint64(cases) {
+		c, err := FamilyCase(seed, "pd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := c.Kwargs
+		prefill, decode := c.Engine(), c.DecodeEngine()
+		ranks := func(key string) any { return k[key].(map[string]any)["dp_size"] }
+		format, _ := k["trace_format"].(string)
+		for name, yes := range map[string]bool{
+			"vllm": prefill["backend"] == "vllm", "trtllm": prefill["backend"] == "trtllm", "sglang": prefill["backend"] == "sglang",
+			"ranks": ranks("prefill_engine_args") != nil, "unequal ranks": ranks("prefill_engine_args") != ranks("decode_engine_args"),
+			"speculation": decode["aic_nextn"] != nil, "speculation in one pool": decode["aic_nextn"] != nil && prefill["aic_nextn"] == nil,
+			"several prefill": k["num_prefill_workers"] != nil, "several decode": k["num_decode_workers"] != nil,
+			"bandwidth":   prefill["kv_transfer_bandwidth"] != nil && prefill["kv_transfer_bytes_per_token"] != nil,
+			"no transfer": prefill["kv_transfer_bandwidth"] == nil, "missing only": prefill["kv_transfer_timing_mode"] == "destination_missing",
+			"unequal pools": prefill["num_gpu_blocks"] != decode["num_gpu_blocks"], "small pool": decode["num_gpu_blocks"].(int) < 12,
+			"capped": k["replay_concurrency"] != nil, "simulated time limit": k["max_sim_time_ms"] != nil, "synthetic": c.Synthetic != nil,
+			"agents": format == "agentic_mooncake" || format == "weka", "increments": strings.HasPrefix(format, "mooncake"),
+			"length limit": decode["max_model_len"] != nil, "zero prefill": zeroMs(prefill, "prefill_ms"), "zero decode": zeroMs(decode, "decode_ms"),
+			"no match": prefill["backend"] != decode["backend"] || prefill["block_size"] != decode["block_size"] || decode["worker_type"] != "decode",
+		} {
+			if yes {
+				count[name]++
+			} else {
+				count[name] += 0
+			}
+		}
+	}
+	for name, n := range count {
+		if n < cases/100 {
+			t.Errorf("%q occurs in %d of %d cases, want at least one in a hundred", name, n, cases)
+		}
+	}
+}
+
+func zeroMs(engine map[string]any, key string) bool {
+	timing, _ := engine["timing_model"].(map[string]any)
+	ms, _ := toNumber(timing[key])
+	return timing[key] != nil && ms == 0
+}
+
+func toNumber(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
 }
 
 // features names what a case has.

@@ -23,6 +23,9 @@ func routedCase(seed uint64, family string) (*ReplayCase, error) {
 	}
 	c.Name = fmt.Sprintf("%s-%d", family, seed)
 	route(r, c)
+	if family == "kvpd" {
+		c.disaggregate(r)
+	}
 	return c, nil
 }
 

@@ -336,6 +336,7 @@ func TestCorpus(t *testing.T) {
 		"corpus-kv":      {Finished: 80, Refused: 3, DeadEnd: 5},
 		"corpus-kvg2":    {Finished: 40, DeadEnd: 5},
 		"corpus-formats": {Finished: 150, Refused: 20, DeadEnd: 20},
+		"corpus-pd":      {Finished: 180, Refused: 15, DeadEnd: 20},
 	} {
 		text, err := os.ReadFile("../../testdata/oracle/" + name + ".jsonl.gz")
 		if err != nil {

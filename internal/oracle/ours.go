@@ -45,7 +45,15 @@ func Ours(dir string, c *gen.ReplayCase, reference Answer) (a Answer) {
 	if err != nil {
 		return Answer{Outcome: Refused, Error: err.Error()}
 	}
-	went, err := seats(load, reference)
+	var went places
+	if cfg.Disaggregated() {
+		went.prefill, err = seats(load, reference, "prefill")
+		if err == nil {
+			went.decode, err = seats(load, reference, "decode")
+		}
+	} else {
+		went.all, err = seats(load, reference, "agg")
+	}
 	if err != nil {
 		return Answer{Outcome: Crash, Error: err.Error()}
 	}
@@ -53,7 +61,7 @@ func Ours(dir string, c *gen.ReplayCase, reference Answer) (a Answer) {
 		a = simulate(cfg, load, c.Kwargs, went)
 		// Nothing says where requests went in a run that did not finish.
 		same := a.Outcome == reference.Outcome && inFlight(a.Error) == inFlight(reference.Error)
-		if went != nil || cfg.Routing.Mode != config.KVRouter || a.Outcome == Crash || same || cfg.Routing.Seed == config.CanonicalSeed+lots {
+		if went.known() || cfg.Routing.Mode != config.KVRouter || a.Outcome == Crash || same || cfg.Routing.Seed == config.CanonicalSeed+lots {
 			return a
 		}
 		cfg.Routing.Seed++
@@ -64,9 +72,19 @@ func Ours(dir string, c *gen.ReplayCase, reference Answer) (a Answer) {
 // with a KV router came to.
 const lots = 64
 
+// places are where the reference's routers have placed turns: that of all
+// workers, or those of two pools.
+type places struct{ all, prefill, decode []router.Seat }
+
+func (p places) known() bool { return p.all != nil || p.prefill != nil }
+
 // simulate runs to the end, whichever that is.
-func simulate(cfg config.Replay, load *workload.Workload, kwargs map[string]any, went []router.Seat) Answer {
-	sim := replay.New(cfg, load, replay.Options{Seats: went})
+func simulate(cfg config.Replay, load *workload.Workload, kwargs map[string]any, went places) Answer {
+	o := replay.Options{Seats: went.all}
+	if cfg.Disaggregated() {
+		o = replay.Options{Seats: went.prefill, DecodeSeats: went.decode}
+	}
+	sim := replay.New(cfg, load, o)
 	begin := time.Now()
 	status := replay.Running
 	for steps := 0; status == replay.Running; steps++ {
@@ -91,9 +109,19 @@ func simulate(cfg config.Replay, load *workload.Workload, kwargs map[string]any,
 	return a
 }
 
-// seats is where the reference's router has placed the turns of a workload. It
-// is an error if its records cannot be told apart.
-func seats(load *workload.Workload, reference Answer) ([]router.Seat, error) {
+// placement is the entry of a record's history for a pool, nil if there is none.
+func placement(history []any, pool string) map[string]any {
+	for _, x := range history {
+		if went, ok := x.(map[string]any); ok && went["pool"] == pool {
+			return went
+		}
+	}
+	return nil
+}
+
+// seats is where the reference's router of a pool has placed the turns of a
+// workload. It is an error if its records cannot be told apart.
+func seats(load *workload.Workload, reference Answer, pool string) ([]router.Seat, error) {
 	if !routed(reference) {
 		return nil, nil
 	}
@@ -108,10 +136,10 @@ func seats(load *workload.Workload, reference Answer) ([]router.Seat, error) {
 		session, named := r["session_id"].(string)
 		index, _ := r["turn_index"].(float64)
 		history, _ := r["routing_history"].([]any)
-		if len(history) != 1 {
+		went := placement(history, pool)
+		if went == nil {
 			continue
 		}
-		went, _ := history[0].(map[string]any)
 		worker, placed := went["logical_worker_id"].(float64)
 		rank, _ := went["dp_rank"].(float64)
 		key := turn{session: session, index: int32(index)}
