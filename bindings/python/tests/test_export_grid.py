@@ -12,7 +12,7 @@ import pytest
 import dryserve
 from dryserve import export_grid
 
-from conftest import python
+from conftest import EXAMPLES, python
 
 
 class Model:
@@ -25,6 +25,9 @@ class Model:
 
     def predict_decode(self, batch_size: int, isl: int, osl: int = 2) -> float:
         return 3.0 + 0.05 * batch_size + isl / 1e4 + (4 if batch_size > 100 else 0)
+
+    def resolved_version(self) -> str:
+        return "1.2.3"
 
     def num_gpu_blocks(self, block_size: int) -> int:
         return block_size * 100
@@ -47,7 +50,7 @@ def test_export(tmp_path: Path) -> None:
     """The file's durations are the model's, as far as the errors say, and the helper takes it."""
     file, errors = export_grid.export(Model(), 64, tolerance=0.01, samples=300)  # type: ignore[arg-type]
     assert {777, 778} <= set(file["prefill"]["isl"]) and {100, 101} <= set(file["decode"]["batch"])
-    assert file["num_gpu_blocks"] == 6400 and "Apache License" in file["source"] and f"{errors['decode'][-1]:.1%}" in file["source"]
+    assert file["num_gpu_blocks"] == 6400 and file["backend_version"] == "1.2.3" and "Apache License" in file["source"] and f"{errors['decode'][-1]:.1%}" in file["source"]
     assert errors["prefill"][-1] < 0.02 and errors["decode"][-1] < 0.01
     path, trace = tmp_path / "grid.json", tmp_path / "t.jsonl"
     path.write_text(json.dumps(file))
@@ -71,6 +74,16 @@ def test_export(tmp_path: Path) -> None:
 
     again = dryserve.run_trace_replay(trace, trace_block_size=500, extra_engine_args={"engine": {"num_gpu_blocks": 6400}}, performance_model=ByGrid()).summary
     assert again["mean_ttft_ms"] == pytest.approx(by_grid["mean_ttft_ms"], rel=1e-6) and again["duration_ms"] == pytest.approx(by_grid["duration_ms"], rel=1e-6)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("grid-*.json")), ids=lambda p: str(p.stem))
+def test_examples(path: Path) -> None:
+    """Grids that are shipped are taken, with their capacity."""
+    grid = json.loads(path.read_text())
+    engine = {"backend": grid["backend"], "timing_model": {"type": "external", "provider": "grid", "config": {"path": str(path)}}}
+    summary = dryserve.run_synthetic_trace_replay(1, 2, 1, extra_engine_args={"engine": engine}, arrival_interval_ms=0.0).summary
+    assert summary["mean_ttft_ms"] == pytest.approx(grid["prefill"]["ms"][0][0][0], rel=1e-12)
+    assert summary["decode_gpus_per_worker"] == grid["tp"]
 
 
 def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -133,7 +133,7 @@ def export(model: AIConfigurator, block_size: int, tolerance: float = 0.02, most
     core = _core_version()
     largest = ", ".join(f"{name} {e[-1]:.1%} (median {e[len(e) // 2]:.2%})" for name, e in errors.items())
     file = {
-        "backend": model.backend, "backend_version": model.backend_version, "system": model.system, "model": model.model, "tp": model.tp_size,
+        "backend": model.backend, "backend_version": model.resolved_version(), "system": model.system, "model": model.model, "tp": model.tp_size,
         "source": f"{NOTICE.format(core=core)}; largest error at {samples:,} random places: {largest}",
         "aiconfigurator_core": core, "exporter": f"dryserve {__version__}",
         "block_size": block_size, "num_gpu_blocks": model.num_gpu_blocks(block_size),
