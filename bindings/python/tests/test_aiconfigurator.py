@@ -50,7 +50,7 @@ def test_questions(made_up: dict[str, Any]) -> None:
     model = AIConfigurator("m", "gpu", "trtllm", tp_size=2, moe_ep_size=4)
     assert Handle.compiled == (("m", "gpu", "trtllm"), {"backend_version": "current", "tp_size": 2, "moe_ep_size": 4})
     assert model.predict_prefill(3, 100, 28) == 3000128.028 and model.predict_decode(5, 10, 2) == 5012.0
-    assert model.num_gpu_blocks(32) == 77
+    assert model.num_gpu_blocks(32) == 77 and model.resolved_version() == "current"
     assert made_up == {
         "args": ("m", "gpu", "trtllm", "current"), "scheduler_block_size": 32, "max_num_tokens": 8192, "max_batch_size": 1,
         "memory_fraction_kind": "of_free", "memory_fraction_value": 0.9, "tp_size": 2, "moe_ep_size": 4,
@@ -80,6 +80,7 @@ def test_installed(trace: Path) -> None:
     assert core is not None and model.predict_prefill(1, 1024, 0) == pytest.approx(93.1905478353455, rel=0.02)
     assert model.predict_prefill(1, 1024, 3072) == pytest.approx(105.3668885742778, rel=0.02)
     assert model.predict_decode(8, 1024) == pytest.approx(19.32011862986047, rel=0.02)
+    assert model.resolved_version() not in ("", "current")
     assert model.num_gpu_blocks(64) == pytest.approx(3904, rel=0.05)
     summary = dryserve.run_trace_replay(trace, performance_model=model).summary
     assert summary["mean_ttft_ms"] == pytest.approx(round(model.predict_prefill(3, 10, 0), 6), rel=1e-12)

@@ -41,6 +41,8 @@ def test(scratch: Path) -> bool:
     venv.create(environment, with_pip=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     attempt("installing what the tests need (tests/requirements.txt) from the package index", *pip, "--requirement", str(HERE / "tests/requirements.txt"))
+    if os.environ.get("AICONFIGURATOR"):
+        attempt("installing AIConfigurator", *pip, "aiconfigurator-core==0.12.0")
     attempt("installing the wheels", *pip, "--no-deps", *map(str, sorted(wheels.glob("dryserve-*.whl"))))
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DRYSERVE_HELPER")}
     env |= {"DRYSERVE_TEST_EVENTS": str(events), "DRYSERVE_TEST_WHEELS": str(wheels), "PYTHONDONTWRITEBYTECODE": "1"}

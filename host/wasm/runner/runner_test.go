@@ -117,7 +117,7 @@ func TestSameAsNative(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg, err := parity.Config(c.Kwargs)
-		if err != nil || cfg.Routing.Mode == config.KVRouter {
+		if err != nil || cfg.Routing.Mode == config.KVRouter || cfg.Disaggregated() {
 			continue // a case whose configuration is refused, or does not cross
 		}
 		read := workload.NewReader(cfg.TraceBlockSize, frame.MaxLine)

@@ -20,6 +20,7 @@ from dryserve._progress import Progress
 from dryserve._report import PlannerReplayDetails, ReplayReport, ReplayTelemetryDetails
 from dryserve._router import KvRouterConfig
 from dryserve._run import PerformanceModel
+from dryserve._sweep import Sweep, sweep
 from dryserve._version import __version__
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ReplayReport",
     "ReplayTelemetryDetails",
     "ReplayWarning",
+    "Sweep",
     "TelemetryOptions",
     "UsageError",
     "__version__",
@@ -39,4 +41,5 @@ __all__ = [
     "run_synthetic_trace_replay_async",
     "run_trace_replay",
     "run_trace_replay_async",
+    "sweep",
 ]

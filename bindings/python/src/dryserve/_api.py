@@ -12,7 +12,7 @@ from typing import Any, Literal
 from dryserve import _arguments, _run
 from dryserve._errors import ReplayWarning
 from dryserve._progress import Progress, listener
-from dryserve._report import ReplayReport
+from dryserve._report import ReplayReport, ReplayTelemetryDetails
 from dryserve._run import PerformanceModel
 
 # Where a run is simulated: sandboxed in WebAssembly, as native code, or (auto)
@@ -26,7 +26,8 @@ class TelemetryOptions:
     """Samples of a run at an interval of simulated time, in ms.
 
     They are kept in the report if there is no other place for them, unless
-    ``capture_in_memory`` says otherwise.
+    ``capture_in_memory`` says otherwise. ``callback`` is called with each of
+    them once the run has ended.
     """
 
     sample_interval_ms: float = 1000.0
@@ -186,7 +187,8 @@ def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
     }
     for text in out.warnings:  # as from the line that called
         warnings.warn(text, ReplayWarning, stacklevel=3)
-    report = ReplayReport(out.report, out.requests if requests else None, coverage, None)
+    samples = _sampled(telemetry, out.report)
+    report = ReplayReport(out.report, out.requests if requests else None, coverage, None, samples)
     report._table, report._engine = out.table, out.engine
     return report
 
@@ -235,11 +237,23 @@ def _telemetry(options: TelemetryOptions | None) -> dict[str, Any]:
     if not (math.isfinite(interval) and interval > 0):
         raise ValueError(f"sample_interval_ms is {interval}; a finite number above 0 is accepted")
     return {
-        "capture_telemetry": capture,
+        "capture_telemetry": capture or options.callback is not None,
         "telemetry_sample_interval_ms": interval,
-        "telemetry_callback": options.callback,
         "telemetry_jsonl_path": options.jsonl_path,
     }
+
+
+def _sampled(options: TelemetryOptions | None, report: dict[str, Any]) -> ReplayTelemetryDetails | None:
+    """Takes the samples out of a report and hands them to who wants them."""
+    taken = report.pop("telemetry", None)
+    if options is None or taken is None:
+        return None
+    if options.callback is not None:
+        for sample in taken["samples"]:
+            options.callback(sample)
+    if options.capture_in_memory or options.capture_in_memory is None and options.callback is None and options.jsonl_path is None:
+        return ReplayTelemetryDetails(float(taken["sample_interval_ms"]), taken["samples"])
+    return None
 
 
 async def run_trace_replay_async(trace_files: Any, **parameters: Any) -> ReplayReport:

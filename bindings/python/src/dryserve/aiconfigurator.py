@@ -46,6 +46,15 @@ class AIConfigurator:
         """ms of a decode step of batch_size sequences with isl tokens each."""
         return float(self._handle.predict_decode_latency(batch_size, isl, osl))
 
+    def resolved_version(self) -> str:
+        """The backend's version that "current" and the like stand for, where AIConfigurator tells."""
+        try:
+            from aiconfigurator_core.sdk.perf_database import resolve_query_version
+
+            return str(resolve_query_version(self.system, self.backend, self.backend_version))
+        except (ImportError, ValueError):
+            return self.backend_version
+
     def num_gpu_blocks(self, block_size: int, *, max_num_batched_tokens: int = 8192, memory_fraction: float | None = None) -> int:
         """KV blocks of block_size tokens that a rank has room for.
 
