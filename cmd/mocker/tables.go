@@ -4,7 +4,7 @@ package main
 const (
 	disagg    = "disaggregated serving"
 	aisTiming = "pass timing from AISimulate; --perf-grid takes its predictions from a file"
-	dynamo    = "workers behind a Dynamo frontend"
+	nativeZMQ = "vLLM's own KV events"
 )
 
 // engineFlags describe the simulated engine (live notes §1).
@@ -60,19 +60,19 @@ func workerFlags() []spec {
 func httpFlags() []spec {
 	return []spec{
 		{name: "http", arg: "address", usage: "serve OpenAI's API there, without any other process: 127.0.0.1:8000, or :8000 for short; 0.0.0.0:8000 is open to others"},
-		{name: "default-output-tokens", kind: whole, def: "128", arg: "tokens", usage: "length of a chat's answer where the request does not say; completions have 16"},
+		{name: "default-output-tokens", alone: true, kind: whole, def: "128", arg: "tokens", usage: "length of a chat's answer where the request does not say; completions have 16"},
 		{name: "seed", kind: whole, def: "0", arg: "number", usage: "seed of answers, ids and the router's lots"},
 		{name: "log-level", kind: choice, choices: []string{"trace", "debug", "info", "warn", "error", "off"}, def: "info", arg: "level", usage: "what is told on standard error; the first word of the variable DYN_LOG stands in for it"},
 		{name: "log-format", kind: choice, choices: []string{"text", "json"}, def: "text", arg: "format", usage: "how it is told"},
 		{name: "drain-timeout", env: "DYN_RUNTIME_GRACEFUL_SHUTDOWN_TIMEOUT_SECS", kind: real, def: "900", arg: "seconds", usage: "how long requests under way may take after SIGTERM"},
-		{name: "fault-seed", kind: whole, def: "0", arg: "number", usage: "seed of the faults: equal seeds give the n-th request equal faults"},
-		{name: "fault-jitter-ms", kind: real, def: "0", arg: "ms", usage: "each token is late by up to this"},
-		{name: "fault-error-rate", kind: real, def: "0", arg: "chance", usage: "share of requests that are refused"},
-		{name: "fault-error-status", kind: whole, def: "500", arg: "status", usage: "with this status"},
-		{name: "fault-stall-rate", kind: real, def: "0", arg: "chance", usage: "share of answers that pause once"},
-		{name: "fault-stall-ms", kind: real, def: "1000", arg: "ms", usage: "for so long"},
-		{name: "fault-disconnect-rate", kind: real, def: "0", arg: "chance", usage: "share of answers whose connection breaks"},
-		{name: "fault-rate-limit", kind: real, def: "0", arg: "requests/s", usage: "more than these are refused with status 429; 0: no limit"},
+		{name: "fault-seed", alone: true, kind: whole, def: "0", arg: "number", usage: "seed of the faults: equal seeds give the n-th request equal faults"},
+		{name: "fault-jitter-ms", alone: true, kind: real, def: "0", arg: "ms", usage: "each token is late by up to this"},
+		{name: "fault-error-rate", alone: true, kind: real, def: "0", arg: "chance", usage: "share of requests that are refused"},
+		{name: "fault-error-status", alone: true, kind: whole, def: "500", arg: "status", usage: "with this status"},
+		{name: "fault-stall-rate", alone: true, kind: real, def: "0", arg: "chance", usage: "share of answers that pause once"},
+		{name: "fault-stall-ms", alone: true, kind: real, def: "1000", arg: "ms", usage: "for so long"},
+		{name: "fault-disconnect-rate", alone: true, kind: real, def: "0", arg: "chance", usage: "share of answers whose connection breaks"},
+		{name: "fault-rate-limit", alone: true, kind: real, def: "0", arg: "requests/s", usage: "more than these are refused with status 429; 0: no limit"},
 	}
 }
 
@@ -91,8 +91,8 @@ func aisFlags() []spec {
 	}
 }
 
-// dynamoFlags are for workers behind a Dynamo frontend.
-func dynamoFlags() []spec {
+// frontendFlags are for workers behind a Dynamo frontend.
+func frontendFlags() []spec {
 	return []spec{
 		{name: "disaggregation-mode", kind: choice, choices: []string{"agg", "prefill", "decode"}, def: "agg", arg: "mode", later: disagg},
 		{name: "is-prefill-worker", kind: on, later: disagg},
@@ -100,13 +100,13 @@ func dynamoFlags() []spec {
 		{name: "bootstrap-ports", kind: ports, arg: "ports", later: disagg},
 		{name: "kv-transfer-bandwidth", kind: real, arg: "GB/s", later: disagg},
 		{name: "kv-transfer-timing-mode", kind: choice, choices: []string{"full_prompt", "destination_missing"}, def: "full_prompt", arg: "mode", later: disagg},
-		{name: "endpoint", arg: "endpoint", later: dynamo},
-		{name: "discovery-backend", env: "DYN_DISCOVERY_BACKEND", kind: choice, choices: []string{"kubernetes", "etcd", "file", "mem"}, def: "etcd", arg: "backend", later: dynamo},
-		{name: "request-plane", env: "DYN_REQUEST_PLANE", kind: choice, choices: []string{"nats", "tcp"}, def: "tcp", arg: "plane", later: dynamo},
-		{name: "response-plane", env: "DYN_RESPONSE_PLANE", kind: choice, choices: []string{"tcp", "quic"}, def: "tcp", arg: "plane", later: dynamo},
-		{name: "event-plane", env: "DYN_EVENT_PLANE", kind: choice, choices: []string{"nats", "zmq"}, arg: "plane", later: dynamo},
-		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", later: dynamo},
-		{name: "zmq-replay-ports", kind: ports, arg: "ports", later: dynamo},
+		{name: "endpoint", arg: "endpoint", front: true, usage: "where workers are found (default dyn://NAMESPACE.backend.generate, NAMESPACE of DYN_NAMESPACE, else dynamo)"},
+		{name: "discovery-backend", env: "DYN_DISCOVERY_BACKEND", kind: choice, choices: []string{"kubernetes", "etcd", "file", "mem"}, def: "etcd", arg: "backend", front: true, ready: []string{"file"}, usage: "how frontends find workers; so far file: records in DYN_FILE_KV, else in dynamo_store_kv of the temporary directory"},
+		{name: "request-plane", env: "DYN_REQUEST_PLANE", kind: choice, choices: []string{"nats", "tcp"}, def: "tcp", arg: "plane", front: true, ready: []string{"tcp"}, usage: "how requests come; so far tcp"},
+		{name: "response-plane", env: "DYN_RESPONSE_PLANE", kind: choice, choices: []string{"tcp", "quic"}, def: "tcp", arg: "plane", front: true, ready: []string{"tcp"}, usage: "how answers go; so far tcp"},
+		{name: "event-plane", env: "DYN_EVENT_PLANE", kind: choice, choices: []string{"nats", "zmq"}, arg: "plane", front: true, ready: []string{"zmq"}, usage: "how events go; so far zmq (default zmq)"},
+		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", later: nativeZMQ},
+		{name: "zmq-replay-ports", kind: ports, arg: "ports", later: nativeZMQ},
 		{name: "sglang-generate", kind: on, later: "SGLang's own /generate"},
 	}
 }
