@@ -13,6 +13,7 @@
 package discovery
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,8 +53,14 @@ type Store struct {
 	done chan struct{}
 
 	mu     sync.Mutex
-	owned  []string // paths, in the order they were put
+	owned  []record // in the order they were put
 	closed bool
+}
+
+// record is a file that is ours.
+type record struct {
+	path string
+	text []byte
 }
 
 // Open uses a directory, which is made if there is none. warn is told what goes
@@ -88,34 +95,40 @@ func FileName(key string) string {
 }
 
 // Put writes a record, whole or not at all.
-func (s *Store) Put(bucket, key string, record []byte) error {
-	dir := filepath.Join(s.root, bucket)
-	f, err := os.CreateTemp(dir, ".tmp_*")
+func (s *Store) Put(bucket, key string, text []byte) error {
+	r := record{filepath.Join(s.root, bucket, FileName(key)), text}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return os.ErrClosed
+	}
+	if err := r.write(); err != nil {
+		return err
+	}
+	s.owned = append(s.owned, r)
+	return nil
+}
+
+// write puts the file in its place once it is complete.
+func (r record) write() error {
+	f, err := os.CreateTemp(filepath.Dir(r.path), ".tmp_*")
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(dir, FileName(key))
-	_, err = f.Write(record)
+	_, err = f.Write(r.text)
 	if err2 := f.Close(); err == nil {
 		err = err2
 	}
 	if err == nil {
 		err = os.Chmod(f.Name(), 0o644)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil && s.closed {
-		err = os.ErrClosed
-	}
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = os.Rename(f.Name(), r.path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return err
 	}
-	s.owned = append(s.owned, name)
-	return nil
+	return err
 }
 
 // Remove takes a record of this process away.
@@ -123,7 +136,7 @@ func (s *Store) Remove(bucket, key string) {
 	name := filepath.Join(s.root, bucket, FileName(key))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.owned, name); i >= 0 {
+	if i := slices.IndexFunc(s.owned, func(r record) bool { return r.path == name }); i >= 0 {
 		s.owned = slices.Delete(s.owned, i, i+1)
 		s.remove(name)
 	}
@@ -143,8 +156,8 @@ func (s *Store) Close() {
 		return
 	}
 	s.closed = true
-	for _, name := range s.owned {
-		s.remove(name)
+	for _, r := range s.owned {
+		s.remove(r.path)
 	}
 	s.owned = nil
 	s.mu.Unlock()
@@ -168,12 +181,18 @@ func (s *Store) keep() {
 	}
 }
 
+// touch keeps what is ours alive. What somebody has removed, because this
+// process slept for too long, is written again.
 func (s *Store) touch(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range s.owned {
-		if err := os.Chtimes(name, now, now); err != nil {
-			s.warn("a record cannot be kept alive", "path", name, "error", err)
+	for _, r := range s.owned {
+		err := os.Chtimes(r.path, now, now)
+		if errors.Is(err, os.ErrNotExist) {
+			err = r.write()
+		}
+		if err != nil {
+			s.warn("a record cannot be kept alive", "path", r.path, "error", err)
 		}
 	}
 }

@@ -54,12 +54,16 @@ func TestStore(t *testing.T) {
 			}
 		}
 		s.Remove(discovery.Cards, "c")
+		lost := put(discovery.Cards, "lost")
+		if err := os.Remove(lost); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(4 * time.Second)
 		info, err := os.Stat(ours)
 		if err != nil || time.Since(info.ModTime()) > time.Second {
 			t.Errorf("%v: touched %v ago", err, time.Since(info.ModTime()))
 		}
-		for path, there := range map[string]bool{gone: false, theirs: false, fresh: true} {
+		for path, there := range map[string]bool{gone: false, theirs: false, fresh: true, lost: true} {
 			if _, err := os.Stat(path); (err == nil) != there {
 				t.Errorf("%s: %v", path, err)
 			}

@@ -87,14 +87,20 @@ func (w *site) generate(ctx context.Context, c wire.Control, body []byte, to *pl
 	}
 	e := &ear{wake: make(chan struct{}, 1)}
 	job := w.loop.Submit(q, e)
-	defer job.Cancel()
+	ended := false
+	defer func() {
+		if !ended {
+			job.Cancel()
+		}
+	}()
 	for {
 		select {
 		case <-e.wake:
 		case <-ctx.Done():
 			return false
 		}
-		if done, complete := a.say(e.now()); done {
+		var complete bool
+		if ended, complete = a.say(e.now()); ended {
 			return complete
 		}
 		if !to.Flush() {
