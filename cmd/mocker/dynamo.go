@@ -48,6 +48,9 @@ func (o *options) behind(stderr io.Writer) (d dynamo.Options, err error) {
 			return d, usagef("--response-replay-trace-path: %v", err)
 		}
 	}
+	if d.Model.Router, err = o.advertised(d.Model.DisplayName()); err != nil {
+		return d, err
+	}
 	if _, err := d.Model.Card(); err != nil {
 		return d, usagef("--model-path: %v", err)
 	}

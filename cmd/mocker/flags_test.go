@@ -207,13 +207,14 @@ func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                        `--discovery-backend etcd is not built yet; --discovery-backend file is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
 		"--discovery-backend mem": `--discovery-backend mem is not built yet; --discovery-backend file is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
-		"--discovery-backend file --request-plane nats":  `--request-plane nats is not built yet; --request-plane tcp is accepted`,
-		"--discovery-backend file --event-plane nats":    `--event-plane nats is not built yet; --event-plane zmq is accepted`,
-		"--discovery-backend file --fault-seed 1":        `--fault-seed is for --http; without it, leave it out`,
-		"--discovery-backend file --router-mode kv":      `--router-mode is not built yet for workers behind a Dynamo frontend, which is not told of a router; leave it out`,
-		"--discovery-backend file --endpoint a.b":        `--endpoint is "a.b"; a text such as dyn://dynamo.backend.generate is accepted`,
-		"--discovery-backend file --model-path /no/such": `--model-path: /no/such/config.json: no such file or directory`,
-		"--discovery-backend file --num-workers 0":       `--num-workers is 0; a whole number from 1 to 1048576 is accepted`,
+		"--discovery-backend file --request-plane nats":                         `--request-plane nats is not built yet; --request-plane tcp is accepted`,
+		"--discovery-backend file --event-plane nats":                           `--event-plane nats is not built yet; --event-plane zmq is accepted`,
+		"--discovery-backend file --fault-seed 1":                               `--fault-seed is for --http; without it, leave it out`,
+		"--discovery-backend file --router-temperature 1":                       `--router-temperature is given without --router-mode, which tells the frontend of a router; both or neither are accepted`,
+		"--discovery-backend file --router-mode kv --router-conditional-disagg": `--router-conditional-disagg is not built yet (disaggregated serving); false is accepted`,
+		"--discovery-backend file --endpoint a.b":                               `--endpoint is "a.b"; a text such as dyn://dynamo.backend.generate is accepted`,
+		"--discovery-backend file --model-path /no/such":                        `--model-path: /no/such/config.json: no such file or directory`,
+		"--discovery-backend file --num-workers 0":                              `--num-workers is 0; a whole number from 1 to 1048576 is accepted`,
 	} {
 		if got := built(t, strings.Fields(args)...); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", args, got, want)
@@ -260,6 +261,29 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("DYN_MOCKER_KV_CACHE_TRACE", "1")
 	if got := built(t, "--http", ":0"); got != `DYN_MOCKER_KV_CACHE_TRACE is "1"; traces of the KV cache are not built yet, leave it out` {
 		t.Error(got)
+	}
+}
+
+// The router that a card tells of, as the reference's cards have it.
+func TestAdvertised(t *testing.T) {
+	text, err := os.ReadFile("testdata/router-cards.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases map[string]string
+	if err := json.Unmarshal(text, &cases); err != nil || len(cases) != 10 {
+		t.Fatalf("%v, %d cases", err, len(cases))
+	}
+	for args, want := range cases {
+		o, err := parse(append([]string{"--discovery-backend", "file"}, strings.Fields(args)...))
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		got, err := o.advertised("m")
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %v\ngot  %s\nwant %s", args, err, got, want)
+		}
 	}
 }
 

@@ -159,7 +159,8 @@ func (o *options) refuse() error {
 		for i := range t.table {
 			s := &t.table[i]
 			v := o.values[s.name]
-			if s.later == "" || v.neutral() || !strings.HasPrefix(v.by, "--") {
+			told := !o.given("http") && (s.told || s.field != "") // the frontend's business
+			if s.later == "" || told || v.neutral() || !strings.HasPrefix(v.by, "--") {
 				continue
 			}
 			accepted := "leave it out"
@@ -214,8 +215,8 @@ func (o *options) refuseOther() error {
 		return nil
 	}
 	for _, s := range routerFlags() {
-		if v := o.values[s.name]; v.given && strings.HasPrefix(v.by, "--") {
-			return usagef("%s is not built yet for workers behind a Dynamo frontend, which is not told of a router; leave it out", v.by)
+		if v := o.values[s.name]; v.given && strings.HasPrefix(v.by, "--") && o.text("router-mode") == "" {
+			return usagef("%s is given without --router-mode, which tells the frontend of a router; both or neither are accepted", v.by)
 		}
 	}
 	return nil

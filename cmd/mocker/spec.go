@@ -42,6 +42,7 @@ type spec struct {
 	ready []string          // choices that are built, if not all are
 	front bool              // for workers behind a Dynamo frontend
 	alone bool              // for --http
+	told  bool              // a frontend can be told of it, whatever is built here
 }
 
 // value is what a flag is set to.

@@ -159,7 +159,8 @@ type Model struct {
 	MaxTokens int // of a pass
 	Ranks     int
 
-	Publishes bool // its cache tells what it holds
+	Publishes bool            // its cache tells what it holds
+	Router    json.RawMessage // that a frontend should have; nil: its own
 }
 
 type file struct {
@@ -207,12 +208,13 @@ type card struct {
 	Runtime       runtime           `json:"runtime_config"`
 	Decoder       *string           `json:"media_decoder"`
 	Fetcher       *string           `json:"media_fetcher"`
+	Router        json.RawMessage   `json:"router_config,omitempty"`
 }
 
 // Card reads the model's files and returns the card of an aggregated worker.
 func (m Model) Card() (json.RawMessage, error) {
 	c := card{
-		DisplayName: m.DisplayName(), Slug: Slug(m.DisplayName()), SourcePath: m.Path, BlockSize: m.BlockSize, Context: m.Context,
+		DisplayName: m.DisplayName(), Slug: Slug(m.DisplayName()), SourcePath: m.Path, BlockSize: m.BlockSize, Context: m.Context, Router: m.Router,
 		Type: "Chat | Completions", Input: "Tokens", Worker: "aggregated", Needs: []json.RawMessage{},
 		Runtime: runtime{
 			Context: m.Context, Blocks: m.Blocks, MaxSeqs: m.MaxSeqs, MaxTokens: m.MaxTokens, ToolFormat: "json_string", TagMode: "off", TagScope: "auto", TagSchema: "auto",
