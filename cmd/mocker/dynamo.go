@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"io"
+	"math"
+	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/dryserve/dryserve/host/native/live/discovery"
 	"github.com/dryserve/dryserve/host/native/live/dynamo"
 	"github.com/dryserve/dryserve/host/native/live/fleet"
+	"github.com/dryserve/dryserve/host/native/live/meter"
 )
 
 // behind describes the workers behind a Dynamo frontend.
@@ -36,6 +40,10 @@ func (o *options) behind(stderr io.Writer) (d dynamo.Options, err error) {
 		Model:     card.Model{Name: o.text("model-name"), Path: o.text("model-path")},
 		Root:      discovery.Dir(), Host: setting("DYN_TCP_RPC_HOST", "127.0.0.1"), Port: setting("DYN_TCP_RPC_PORT", "0"),
 		EventHost: setting("DYN_EVENT_PLANE_HOST", "127.0.0.1"), Clock: clock.NewWall(true), Seed: uint64(o.whole("seed")), Log: o.logger(stderr),
+	}
+	d.Meter = meter.New(d.Engine.Backend, workers, d.Engine.DPSize)
+	if d.System, d.Health, err = systemServer(); err != nil {
+		return d, err
 	}
 	if d.Namespace, d.Component, d.Endpoint, err = o.endpoint(); err != nil {
 		return d, err
@@ -63,6 +71,29 @@ func setting(name, usual string) string {
 		return v
 	}
 	return usual
+}
+
+// systemServer reads where metrics and health are served: nowhere without a port
+// (live notes §7).
+func systemServer() (address string, h dynamo.Health, err error) {
+	h = dynamo.Health{
+		Ready:      setting("DYN_SYSTEM_STARTING_HEALTH_STATUS", "notready") == "ready",
+		HealthPath: setting("DYN_SYSTEM_HEALTH_PATH", "/health"), Living: setting("DYN_SYSTEM_LIVE_PATH", "/live"),
+	}
+	text := setting("DYN_SYSTEM_PORT", "-1")
+	port, err := strconv.Atoi(text)
+	if err != nil || port > math.MaxUint16 {
+		return "", h, usagef("DYN_SYSTEM_PORT is %s; a port, or -1 for none, is accepted", quoted(text))
+	}
+	for _, path := range []string{h.HealthPath, h.Living} {
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{} ") || path == "/" || path == "/metrics" || h.HealthPath == h.Living {
+			return "", h, usagef("DYN_SYSTEM_HEALTH_PATH is %s and DYN_SYSTEM_LIVE_PATH is %s; two routes such as /health and /live are accepted", quoted(h.HealthPath), quoted(h.Living))
+		}
+	}
+	if port < 1 {
+		return "", h, nil
+	}
+	return net.JoinHostPort(setting("DYN_SYSTEM_HOST", "127.0.0.1"), text), h, nil
 }
 
 // endpoint reads where workers are found (live notes §1).
@@ -95,9 +126,6 @@ func serveFrontend(o *options, stderr io.Writer) error {
 	}
 	for _, w := range o.warnings {
 		d.Log.Warn(w)
-	}
-	if port := os.Getenv("DYN_SYSTEM_PORT"); port != "" && port != "-1" && port != "0" {
-		d.Log.Warn("DYN_SYSTEM_PORT is set; the system server is not built yet", "port", port)
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)

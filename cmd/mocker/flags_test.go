@@ -347,3 +347,23 @@ func TestHelp(t *testing.T) {
 		t.Errorf("status %d, %s", code, errs.String())
 	}
 }
+
+// The system server is there if it has a port.
+func TestSystemServer(t *testing.T) {
+	if address, h, err := systemServer(); address != "" || err != nil || h.Ready || h.HealthPath != "/health" {
+		t.Errorf("%q, %+v, %v", address, h, err)
+	}
+	t.Setenv("DYN_SYSTEM_PORT", "8081")
+	t.Setenv("DYN_SYSTEM_STARTING_HEALTH_STATUS", "ready")
+	if address, h, err := systemServer(); address != "127.0.0.1:8081" || err != nil || !h.Ready {
+		t.Errorf("%q, %+v, %v", address, h, err)
+	}
+	t.Setenv("DYN_SYSTEM_LIVE_PATH", "/health")
+	if _, _, err := systemServer(); err == nil || !strings.HasPrefix(err.Error(), `DYN_SYSTEM_HEALTH_PATH is "/health" and DYN_SYSTEM_LIVE_PATH is "/health"; `) {
+		t.Error(err)
+	}
+	t.Setenv("DYN_SYSTEM_PORT", "x")
+	if _, _, err := systemServer(); err == nil || err.Error() != `DYN_SYSTEM_PORT is "x"; a port, or -1 for none, is accepted` {
+		t.Error(err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -209,4 +210,43 @@ func TestStagger(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	s.Close()
+}
+
+// The system server: metrics, health, and nothing else.
+func TestSystem(t *testing.T) {
+	s, o := start(t, func(o *dynamo.Options) {
+		o.System, o.Health = "127.0.0.1:0", dynamo.Health{Ready: true, HealthPath: "/health", Living: "/live"}
+	})
+	f := newFrontend(t, s.Address())
+	f.ask(endpoint(t, o.Root, "generate"), `{"model":"m1","token_ids":[1,2,3],"stop_conditions":{"max_tokens":3}}`)
+	f.accept().all()
+	get := func(path string) (int, string) {
+		resp, err := http.Get("http://" + s.System() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	for _, path := range []string{"/health", "/live"} {
+		if status, text := get(path); status != 200 || !strings.HasPrefix(text, `{"status":"ready","uptime":{"secs":0,"nanos":`) || !strings.Contains(text, `},"endpoints":{"generate":"ready","worker_kv_query_source_`) {
+			t.Errorf("%s: status %d, %s", path, status, text)
+		}
+	}
+	if status, text := get("/metadata"); status != 404 || text != "Route not found" {
+		t.Errorf("status %d, %s", status, text)
+	}
+	_, text := get("/metrics")
+	for _, line := range []string{
+		`vllm:time_to_first_token_seconds_count{engine="0",model_name="m1"} 1`, `vllm:inter_token_latency_seconds_count{engine="0",model_name="m1"} 2`,
+		`vllm:e2e_request_latency_seconds_count{engine="0",model_name="m1"} 1`, `dynamo_component_requests_total{dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo",worker_id="`,
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %s in\n%s", line, text)
+		}
+	}
 }

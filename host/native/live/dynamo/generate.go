@@ -17,21 +17,33 @@ import (
 
 // ear hears what becomes of a request. It is a worker's sink.
 type ear struct {
-	wake chan struct{} // holds one token: there is something new
+	site   *Site
+	cameMs float64
+	wake   chan struct{} // holds one token: there is something new
 
 	mu     sync.Mutex
 	tokens int
 	cached int
 	last   worker.Signal
+	lastMs float64 // when the last token came
 }
 
 func (e *ear) Signal(s worker.Signal) {
+	now, m := e.site.o.Clock.NowMs(), e.site.o.Meter
 	e.mu.Lock()
 	if s.First {
 		e.cached = s.Cached
 	}
 	if s.Token {
-		e.tokens++
+		if e.tokens++; e.tokens == 1 {
+			m.First(s, now-e.cameMs)
+		} else {
+			m.Next(s, now-e.lastMs)
+		}
+		e.lastMs = now
+	}
+	if s.End == worker.Completed {
+		m.Done(s, now-e.cameMs)
 	}
 	e.last = s
 	e.mu.Unlock()
@@ -56,7 +68,7 @@ const (
 )
 
 // generate answers a request for tokens.
-func (w *site) generate(ctx context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
+func (w *unit) generate(ctx context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
 	p, err := wire.DecodePreprocessed(c.Codec, body)
 	if err != nil {
 		to.Invalid(err.Error(), err.Error())
@@ -85,7 +97,8 @@ func (w *site) generate(ctx context.Context, c wire.Control, body []byte, to *pl
 		q.MaxOutput = int(*p.MaxTokens)
 		a.draw = w.site.o.Style.Draw(q.MaxOutput, w.site.o.Seed^binary.BigEndian.Uint64(q.UUID[8:]))
 	}
-	e := &ear{wake: make(chan struct{}, 1)}
+	w.site.o.Meter.Bind(p.Model)
+	e := &ear{site: w.site, cameMs: w.site.o.Clock.NowMs(), wake: make(chan struct{}, 1)}
 	job := w.loop.Submit(q, e)
 	ended := false
 	defer func() {
@@ -110,7 +123,7 @@ func (w *site) generate(ctx context.Context, c wire.Control, body []byte, to *pl
 }
 
 // recorded is the answer that the request names, if there is one.
-func (w *site) recorded(p *wire.Preprocessed) ([]uint32, bool) {
+func (w *unit) recorded(p *wire.Preprocessed) ([]uint32, bool) {
 	key, ok := p.Annotation(answer.Annotation)
 	if !ok {
 		return nil, false
@@ -136,7 +149,7 @@ func (s *Site) uuid(text string) (id [16]byte) {
 
 // reply is an answer under way.
 type reply struct {
-	w        *site
+	w        *unit
 	p        *wire.Preprocessed
 	to       *plane.Stream
 	id       string

@@ -19,6 +19,7 @@ import (
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/clock"
 	"github.com/dryserve/dryserve/host/native/live/dynamo"
+	"github.com/dryserve/dryserve/host/native/live/meter"
 	"github.com/dryserve/dryserve/host/native/live/wire"
 )
 
@@ -40,6 +41,7 @@ func start(t *testing.T, change func(*dynamo.Options)) (*dynamo.Site, dynamo.Opt
 	if change != nil {
 		change(&o)
 	}
+	o.Meter = meter.New(o.Engine.Backend, o.Workers, o.Engine.DPSize)
 	s, err := dynamo.Start(o)
 	if err != nil {
 		t.Fatal(err)

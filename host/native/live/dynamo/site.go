@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ import (
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/clock"
 	"github.com/dryserve/dryserve/host/native/live/discovery"
+	"github.com/dryserve/dryserve/host/native/live/meter"
 	"github.com/dryserve/dryserve/host/native/live/plane"
 	"github.com/dryserve/dryserve/host/native/live/worker"
 )
@@ -50,6 +52,9 @@ type Options struct {
 	Root       string // of the records
 	Host, Port string // where requests are taken; "0": any port
 	EventHost  string // where events are published
+	Meter      *meter.Meter
+	System     string // where the system server listens; "": there is none
+	Health     Health
 	Clock      clock.Clock
 	Seed       uint64
 	Log        *slog.Logger
@@ -57,17 +62,20 @@ type Options struct {
 
 // Site is the workers. Take it from Start.
 type Site struct {
-	o     Options
-	store *discovery.Store
-	plane *plane.Server
-	card  json.RawMessage
+	o      Options
+	store  *discovery.Store
+	plane  *plane.Server
+	calls  *meter.Calls
+	http   *http.Server
+	system string
+	card   json.RawMessage
 
 	count   atomic.Uint64 // of requests
 	loops   sync.WaitGroup
 	stop    context.CancelFunc
 	ctx     context.Context
 	mu      sync.Mutex
-	workers []*site
+	workers []*unit
 	leaving bool
 }
 
@@ -88,8 +96,13 @@ func Start(o Options) (*Site, error) {
 		s.plane.Close()
 		return nil, fmt.Errorf("the records at %s cannot be used: %w", o.Root, err)
 	}
+	s.calls = o.Meter.Calls()
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.loops.Go(s.plane.Serve)
+	if err := s.serveSystem(); err != nil {
+		s.Close()
+		return nil, err
+	}
 	for i := range o.Workers {
 		if d := o.StaggerMs(i); d > 0 {
 			s.loops.Go(func() { s.launchLater(i, d) })
@@ -132,6 +145,9 @@ func (s *Site) Close() {
 	s.store.Close()
 	s.stop()
 	s.plane.Close()
+	if s.http != nil {
+		_ = s.http.Close()
+	}
 	s.mu.Lock()
 	s.leaving = true
 	workers := s.workers
@@ -155,7 +171,7 @@ func random(bits int) uint64 {
 
 // launch brings up worker number i.
 func (s *Site) launch(i int) error {
-	w, err := newSite(s, i)
+	w, err := newUnit(s, i)
 	if err != nil {
 		return err
 	}
@@ -172,7 +188,8 @@ func (s *Site) launch(i int) error {
 	engine := worker.New(e, uint64(i), worker.Options{ReadyMs: s.o.Clock.NowMs() + s.o.StartupMs, Observer: w})
 	w.loop = worker.NewLoop(engine, s.o.Clock)
 	s.loops.Go(func() { w.loop.Run(s.ctx) })
-	s.plane.Handle(w.endpoint.Path(), w.generate)
+	s.calls.Uptime(card.Hex(w.endpoint.Instance))
+	s.plane.Handle(w.endpoint.Path(), w.counted(w.endpoint.Name, w.generate))
 	if err := w.register(); err != nil {
 		return err
 	}

@@ -14,10 +14,11 @@ import (
 	"github.com/dryserve/dryserve/host/native/routerwire"
 )
 
-// site is one worker. It observes its engine.
-type site struct {
+// unit is one worker. It observes its engine.
+type unit struct {
 	site     *Site
 	endpoint card.Endpoint
+	meter    worker.Observer
 	loop     *worker.Loop
 
 	marks  *events.Marks
@@ -28,10 +29,10 @@ type site struct {
 	all    []*events.Publisher // those that are recorded, in this order
 }
 
-// newSite opens the sockets of worker number i.
-func newSite(s *Site, i int) (*site, error) {
+// newUnit opens the sockets of worker number i.
+func newUnit(s *Site, i int) (*unit, error) {
 	o := &s.o
-	w := &site{site: s, endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint, Instance: random(64)}}
+	w := &unit{site: s, meter: o.Meter.Observer(i), endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint, Instance: random(64)}}
 	open := func(topic string) (*events.Publisher, error) {
 		p, err := events.Listen(o.EventHost, topic, random(53))
 		if err == nil {
@@ -68,7 +69,7 @@ func newSite(s *Site, i int) (*site, error) {
 	return w, nil
 }
 
-func (w *site) close() {
+func (w *unit) close() {
 	if w.passes != nil {
 		w.passes.Stop()
 	}
@@ -79,7 +80,7 @@ func (w *site) close() {
 
 // register records the worker: a channel of marks, the card, the endpoint, then
 // the rest (live notes §0.4).
-func (w *site) register() error {
+func (w *unit) register() error {
 	s, e := w.site, w.endpoint
 	address := s.plane.Address()
 	channel := func(p *events.Publisher) error {
@@ -102,7 +103,7 @@ func (w *site) register() error {
 	for rank, p := range w.tells {
 		query := e
 		query.Name = card.QueryName(p.ID)
-		s.plane.Handle(query.Path(), w.query(rank))
+		s.plane.Handle(query.Path(), w.counted(query.Name, w.query(rank)))
 		if err := s.store.Put(discovery.Instances, query.Key(), query.Record(address)); err != nil {
 			return err
 		}
@@ -113,8 +114,20 @@ func (w *site) register() error {
 	return nil
 }
 
+// counted counts the calls of an endpoint.
+func (w *unit) counted(name string, h plane.Handler) plane.Handler {
+	e := w.endpoint
+	calls := w.site.calls.Endpoint(e.Namespace, e.Component, name, card.Hex(e.Instance))
+	return func(ctx context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
+		end := calls.Begin(len(body))
+		complete := h(ctx, c, body, to)
+		end(to.Sent, ctx.Err() != nil)
+		return complete
+	}
+}
+
 // query answers for what a rank's publisher has said.
-func (w *site) query(rank int) plane.Handler {
+func (w *unit) query(rank int) plane.Handler {
 	return func(_ context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
 		q, err := wire.DecodeKVQuery(c.Codec, body)
 		answer := map[string]any{}
@@ -139,19 +152,21 @@ func (w *site) query(rank int) plane.Handler {
 }
 
 // Passed publishes what a rank said of a pass.
-func (w *site) Passed(rank int, out *engine.Out, _ float64) {
+func (w *unit) Passed(rank int, out *engine.Out, nowMs float64) {
 	w.publish(rank, out.KVEvents, out.KVBlocks)
 	w.load.Set(rank, out.Metrics.ActiveBlocks)
 	w.passes.Passed(rank, &out.Forward)
+	w.meter.Passed(rank, out, nowMs)
 }
 
 // Commanded publishes what a command did.
-func (w *site) Commanded(rank int, said *engine.Effects, m engine.Metrics, _ float64) {
+func (w *unit) Commanded(rank int, said *engine.Effects, m engine.Metrics, nowMs float64) {
 	w.publish(rank, said.KVEvents, said.KVBlocks)
 	w.load.Set(rank, m.ActiveBlocks)
+	w.meter.Commanded(rank, said, m, nowMs)
 }
 
-func (w *site) publish(rank int, raw []engine.KVEvent, blocks []engine.KVBlock) {
+func (w *unit) publish(rank int, raw []engine.KVEvent, blocks []engine.KVBlock) {
 	if len(raw) == 0 {
 		return
 	}

@@ -236,6 +236,7 @@ func listen(conn net.Conn, cancel context.CancelFunc) {
 // Stream is an answer under way. Its methods are for the handler's goroutine.
 type Stream struct {
 	Codec  wire.Codec
+	Sent   int64 // bytes
 	conn   net.Conn
 	cancel context.CancelFunc
 	buf    []byte
@@ -254,7 +255,8 @@ func (t *Stream) Item(body []byte) { t.buf = wire.AppendItem(t.buf, t.Codec, bod
 
 // Flush writes what has been said. It is false if the frontend has gone.
 func (t *Stream) Flush() bool {
-	_, err := t.conn.Write(t.buf)
+	n, err := t.conn.Write(t.buf)
+	t.Sent += int64(n)
 	t.buf = t.buf[:0]
 	if err != nil {
 		t.cancel()
