@@ -225,7 +225,7 @@ func (o *options) fromDynamo(args engineargs.Args) error {
 		name string
 	}{{d.BootstrapPort.Set, "bootstrap_port"}, {d.ZMQKVEventsPort.Set, "zmq_kv_events_port"}, {d.ZMQReplayPort.Set, "zmq_replay_port"}} {
 		if x.set {
-			return usagef("--extra-engine-args: dynamo.%s is set, but %s are not built yet; null is accepted", x.name, dynamo)
+			return usagef("--extra-engine-args: dynamo.%s is set, which is not built yet; null is accepted", x.name)
 		}
 	}
 	return nil

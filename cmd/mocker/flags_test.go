@@ -110,7 +110,11 @@ func spelt(s *spec, option string) bool {
 func built(t *testing.T, args ...string) string {
 	t.Helper()
 	o, err := parse(args)
-	if err == nil && !o.help {
+	switch {
+	case err != nil || o.help:
+	case !o.given("http"):
+		_, err = o.behind(io.Discard)
+	default:
 		if _, err = o.address(); err == nil {
 			_, err = o.build(io.Discard)
 		}
@@ -171,7 +175,7 @@ func TestUsage(t *testing.T) {
 		{"--kv-bytes-per-token 0 --num-host-blocks 4", `--kv-bytes-per-token is 0; a whole number of at least 1 is accepted`},
 		{"--planner-profile-data a --perf-grid b", `--perf-grid says how long passes take, and so does --planner-profile-data; one is accepted`},
 		{"--extra-engine-args " + engine, engine + `:1:25: engine.block_size is the number 0; a whole number of at least 1 or null is accepted`},
-		{"--extra-engine-args " + bootstrap, `--extra-engine-args: dynamo.bootstrap_port is set, but workers behind a Dynamo frontend are not built yet; null is accepted`},
+		{"--extra-engine-args " + bootstrap, `--extra-engine-args: dynamo.bootstrap_port is set, which is not built yet; null is accepted`},
 		{`--reasoning {"a":1}`, `--reasoning is "{\"a\":1}"; an object such as {"start_thinking_token_id": 123, "end_thinking_token_id": 456, "thinking_ratio": 0.6} is accepted`},
 		{`--reasoning {"start_thinking_token_id":1,"end_thinking_token_id":2}`, `--reasoning: thinking_ratio is missing; an object such as {"start_thinking_token_id": 123, "end_thinking_token_id": 456, "thinking_ratio": 0.6} is accepted`},
 		{`--reasoning {"start_thinking_token_id":1,"end_thinking_token_id":2,"thinking_ratio":2}`, `--reasoning: thinking_ratio is 2; a number from 0 to 1 is accepted`},
@@ -191,8 +195,8 @@ func TestUsage(t *testing.T) {
 		{"--disaggregation-mode prefill", `--disaggregation-mode is not built yet (disaggregated serving); agg is accepted`},
 		{"--is-decode-worker", `--is-decode-worker is not built yet (disaggregated serving); leave it out`},
 		{"--zmq-kv-events-ports 5,x", `--zmq-kv-events-ports is "5,x"; whole numbers from 1 to 65535 separated by commas is accepted`},
-		{"--zmq-kv-events-ports 5,6", `--zmq-kv-events-ports is not built yet (workers behind a Dynamo frontend); leave it out`},
-		{"--discovery-backend file", `--discovery-backend is not built yet (workers behind a Dynamo frontend); etcd is accepted`},
+		{"--zmq-kv-events-ports 5,6", `--zmq-kv-events-ports is not built yet (vLLM's own KV events); leave it out`},
+		{"--discovery-backend file", `--discovery-backend is for workers behind a Dynamo frontend; with --http, leave it out`},
 		{"--no-kv-events", `--no-kv-events is not built yet (routing without KV events); true is accepted`},
 	} {
 		got := built(t, append([]string{"--http", ":0"}, strings.Fields(c.args)...)...)
@@ -200,8 +204,21 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", c.args, got, c.want)
 		}
 	}
-	if got := built(t); got != `--http is missing; --http 127.0.0.1:8000 serves OpenAI's API by itself (workers behind a Dynamo frontend are not built yet)` {
-		t.Error(got)
+	for args, want := range map[string]string{
+		"":                        `--discovery-backend etcd is not built yet; --discovery-backend file is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
+		"--discovery-backend mem": `--discovery-backend mem is not built yet; --discovery-backend file is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
+		"--discovery-backend file --request-plane nats":                         `--request-plane nats is not built yet; --request-plane tcp is accepted`,
+		"--discovery-backend file --event-plane nats":                           `--event-plane nats is not built yet; --event-plane zmq is accepted`,
+		"--discovery-backend file --fault-seed 1":                               `--fault-seed is for --http; without it, leave it out`,
+		"--discovery-backend file --router-temperature 1":                       `--router-temperature is given without --router-mode, which tells the frontend of a router; both or neither are accepted`,
+		"--discovery-backend file --router-mode kv --router-conditional-disagg": `--router-conditional-disagg is not built yet (disaggregated serving); false is accepted`,
+		"--discovery-backend file --endpoint a.b":                               `--endpoint is "a.b"; a text such as dyn://dynamo.backend.generate is accepted`,
+		"--discovery-backend file --model-path /no/such":                        `--model-path: /no/such/config.json: no such file or directory`,
+		"--discovery-backend file --num-workers 0":                              `--num-workers is 0; a whole number from 1 to 1048576 is accepted`,
+	} {
+		if got := built(t, strings.Fields(args)...); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", args, got, want)
+		}
 	}
 }
 
@@ -212,7 +229,7 @@ func TestAccepted(t *testing.T) {
 		"--num-host-blocks 10 --kv-bytes-per-token 1000 --host-offload-h2d-bandwidth-gbps .5", "--aic-nextn 2 --aic-nextn-accept-rates 0.8,0.5 --aic-mtp-seed +7",
 		"--no-enable-prefix-caching --max-model-len 4096 --stagger-delay -1 --num-workers 3 --startup-time 2", "--disaggregation-mode agg --discovery-backend etcd --kv-events",
 		"--router-mode kv --router-queue-threshold 0.5 --router-queue-policy wspt --no-track-active-blocks --router-event-threads 2", "--router-mode kv --load-aware",
-		"--extra-engine-args ../../examples/engine-small-gpu.json", "--perf-grid ../../examples/grid-example-gpu.json --block-size 16", "--is-prefill-worker=false",
+		"--extra-engine-args ../../examples/engine-small-gpu.json", "--perf-grid ../../examples/grid-example-gpu.json --block-size 16", "--is-prefill-worker=false --request-plane tcp",
 	} {
 		if got := built(t, append([]string{"--http", "8000"}, strings.Fields(args)...)...); got != "" {
 			t.Errorf("%s: %s", args, got)
@@ -244,6 +261,49 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("DYN_MOCKER_KV_CACHE_TRACE", "1")
 	if got := built(t, "--http", ":0"); got != `DYN_MOCKER_KV_CACHE_TRACE is "1"; traces of the KV cache are not built yet, leave it out` {
 		t.Error(got)
+	}
+}
+
+// The router that a card tells of, as the reference's cards have it.
+func TestAdvertised(t *testing.T) {
+	text, err := os.ReadFile("testdata/router-cards.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases map[string]string
+	if err := json.Unmarshal(text, &cases); err != nil || len(cases) != 10 {
+		t.Fatalf("%v, %d cases", err, len(cases))
+	}
+	for args, want := range cases {
+		o, err := parse(append([]string{"--discovery-backend", "file"}, strings.Fields(args)...))
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		got, err := o.advertised("m")
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %v\ngot  %s\nwant %s", args, err, got, want)
+		}
+	}
+}
+
+// Where workers are found.
+func TestEndpoint(t *testing.T) {
+	t.Setenv("DYN_DISCOVERY_BACKEND", "file")
+	t.Setenv("DYN_NAMESPACE", "space")
+	t.Setenv("DYN_NAMESPACE_WORKER_SUFFIX", "x")
+	t.Setenv("DYN_TCP_RPC_PORT", "7")
+	for args, want := range map[string][3]string{
+		"": {"space-x", "backend", "generate"}, "--endpoint dyn://a.b.c": {"a", "b", "c"}, "--endpoint a.b.c": {"a", "b", "c"},
+	} {
+		o, err := parse(strings.Fields(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := o.behind(io.Discard)
+		if got := [3]string{d.Namespace, d.Component, d.Endpoint}; err != nil || got != want || d.Host != "127.0.0.1" || d.Port != "7" || d.EventHost != "127.0.0.1" {
+			t.Errorf("%s: %v, %v, %s:%s", args, err, got, d.Host, d.Port)
+		}
 	}
 }
 
@@ -283,7 +343,27 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"--version"}, &out, &errs); code != 0 || !strings.HasPrefix(out.String(), "mocker (Dryserve) dev, go") {
 		t.Errorf("status %d, %s", code, out.String())
 	}
-	if code := run(nil, &out, &errs); code != 2 || !strings.HasPrefix(errs.String(), "mocker: --http is missing; ") {
+	if code := run(nil, &out, &errs); code != 2 || !strings.HasPrefix(errs.String(), "mocker: --discovery-backend etcd is not built yet; ") {
 		t.Errorf("status %d, %s", code, errs.String())
+	}
+}
+
+// The system server is there if it has a port.
+func TestSystemServer(t *testing.T) {
+	if address, h, err := systemServer(); address != "" || err != nil || h.Ready || h.HealthPath != "/health" {
+		t.Errorf("%q, %+v, %v", address, h, err)
+	}
+	t.Setenv("DYN_SYSTEM_PORT", "8081")
+	t.Setenv("DYN_SYSTEM_STARTING_HEALTH_STATUS", "ready")
+	if address, h, err := systemServer(); address != "127.0.0.1:8081" || err != nil || !h.Ready {
+		t.Errorf("%q, %+v, %v", address, h, err)
+	}
+	t.Setenv("DYN_SYSTEM_LIVE_PATH", "/health")
+	if _, _, err := systemServer(); err == nil || !strings.HasPrefix(err.Error(), `DYN_SYSTEM_HEALTH_PATH is "/health" and DYN_SYSTEM_LIVE_PATH is "/health"; `) {
+		t.Error(err)
+	}
+	t.Setenv("DYN_SYSTEM_PORT", "x")
+	if _, _, err := systemServer(); err == nil || err.Error() != `DYN_SYSTEM_PORT is "x"; a port, or -1 for none, is accepted` {
+		t.Error(err)
 	}
 }

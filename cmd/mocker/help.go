@@ -6,10 +6,12 @@ import (
 )
 
 const helpHead = `Usage: mocker --http ADDRESS [flags]
+       mocker --discovery-backend file [flags]
 
 Serves simulated inference engines as time passes, without a GPU and without a
 model: answers are made up, but they come when those of a real fleet would.
-Engines behave as those of ` + reference + `.
+Engines behave as those of ` + reference + `. With --http it serves by itself, else
+as workers behind python -m dynamo.frontend.
 `
 
 const helpTail = `
@@ -21,6 +23,7 @@ Examples:
   mocker --http 127.0.0.1:8000
   mocker --http :8000 --num-workers 4 --router-mode kv --block-size 16
   mocker --http :8000 --model-path ./Qwen3-0.6B --speedup-ratio 10
+  mocker --discovery-backend file --model-path ./Qwen3-0.6B --num-workers 4
   mocker --http :8000 --fault-error-rate 0.05 --fault-stall-rate 0.01 --fault-seed 7
 `
 

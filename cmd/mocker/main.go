@@ -1,6 +1,6 @@
-// Command mocker serves simulated inference engines as time passes: an
-// OpenAI-compatible server without a model and without a GPU, whose answers come
-// when those of a real fleet would.
+// Command mocker serves simulated inference engines as time passes, without a
+// model and without a GPU: answers come when those of a real fleet would. It
+// serves OpenAI's API by itself, or as workers behind a Dynamo frontend.
 package main
 
 import (

@@ -33,7 +33,7 @@ type topic struct {
 func topics() []topic {
 	return []topic{
 		{"Serving by itself", httpFlags()}, {"Workers", workerFlags()}, {"Engine", engineFlags()}, {"Router before the workers", routerFlags()},
-		{"AISimulate", aisFlags()}, {"Behind a Dynamo frontend", dynamoFlags()},
+		{"AISimulate", aisFlags()}, {"Behind a Dynamo frontend", frontendFlags()},
 	}
 }
 
@@ -159,7 +159,8 @@ func (o *options) refuse() error {
 		for i := range t.table {
 			s := &t.table[i]
 			v := o.values[s.name]
-			if s.later == "" || v.neutral() || !strings.HasPrefix(v.by, "--") {
+			told := !o.given("http") && (s.told || s.field != "") // the frontend's business
+			if s.later == "" || told || v.neutral() || !strings.HasPrefix(v.by, "--") {
 				continue
 			}
 			accepted := "leave it out"
@@ -174,11 +175,49 @@ func (o *options) refuse() error {
 			return usagef("DYN_MOCKER_KV_CACHE_TRACE is %s; traces of the KV cache are not built yet, leave it out", quoted(trace))
 		}
 	}
-	if !o.given("http") {
-		return usagef("--http is missing; --http 127.0.0.1:8000 serves OpenAI's API by itself (workers behind a Dynamo frontend are not built yet)")
+	if err := o.refuseOther(); err != nil {
+		return err
 	}
-	if m := o.text("router-mode"); m != "" && !slices.Contains(fleet.Modes(), m) {
+	if m := o.text("router-mode"); o.given("http") && m != "" && !slices.Contains(fleet.Modes(), m) {
 		return usagef("%s %s is not built yet (the caller names a worker, or workers differ); %s is accepted", o.values["router-mode"].by, m, strings.Join(fleet.Modes(), " or "))
+	}
+	return nil
+}
+
+// refuseOther refuses what belongs to the other way of serving: by itself, or
+// behind a frontend.
+func (o *options) refuseOther() error {
+	http := o.given("http")
+	for _, t := range o.topics {
+		for i := range t.table {
+			s := &t.table[i]
+			v := o.values[s.name]
+			typed := v.given && strings.HasPrefix(v.by, "--")
+			switch {
+			case http && s.front && typed && !v.neutral():
+				return usagef("%s is for workers behind a Dynamo frontend; with --http, leave it out", v.by)
+			case !http && s.alone && typed:
+				return usagef("%s is for --http; without it, leave it out", v.by)
+			case !http && s.ready != nil && v.text != "" && !slices.Contains(s.ready, v.text):
+				by := v.by
+				if by == "" {
+					by = "--" + s.name
+				}
+				way := ""
+				if s.name == "discovery-backend" {
+					way = "; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend"
+				}
+				return usagef("%s %s is not built yet; --%s %s is accepted%s", by, v.text, s.name, strings.Join(s.ready, " or "), way)
+			}
+		}
+	}
+	if http {
+		return nil
+	}
+	for _, s := range routerFlags() {
+		if v := o.values[s.name]; v.given && strings.HasPrefix(v.by, "--") && o.text("router-mode") == "" {
+			return usagef("%s is given without --router-mode, which tells the frontend of a router; both or neither are accepted", v.by)
+		}
 	}
 	return nil
 }

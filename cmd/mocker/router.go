@@ -18,44 +18,17 @@ func (o *options) router(model string, blockSize int) (mode fleet.Mode, c config
 			mode = fleet.Mode(i)
 		}
 	}
-	doc := map[string]any{}
-	for _, s := range routerFlags() {
-		v := o.values[s.name]
-		if s.name == "router-mode" || !v.given || s.later != "" {
-			continue
-		}
-		if mode != fleet.KV {
-			if strings.HasPrefix(v.by, "--") {
+	if mode != fleet.KV {
+		for _, s := range routerFlags() {
+			if v := o.values[s.name]; s.name != "router-mode" && v.given && s.later == "" && strings.HasPrefix(v.by, "--") {
 				return mode, c, t, usagef("%s is for --router-mode kv; with another mode, leave it out", v.by)
 			}
-			continue
 		}
-		if s.field == "" {
-			continue
-		}
-		switch s.kind {
-		case whole, real, toggle:
-			doc[s.field] = json.RawMessage(number(v.text))
-		default:
-			doc[s.field] = v.text
-		}
-	}
-	if mode != fleet.KV {
 		return mode, config.DefaultRouter(), t, nil
 	}
-	if o.is("load-aware") {
-		// The reference's preset, as far as it matters here: without credit for
-		// what is cached, events change nothing.
-		doc["overlap_score_credit"], doc["router_assume_kv_reuse"] = 0, false
-		doc["router_track_active_blocks"], doc["router_track_prefill_tokens"] = true, true
-	}
-	text, err := json.Marshal(doc)
+	full, err := o.routerConfig(model, false)
 	if err != nil {
 		return mode, c, t, err
-	}
-	full, err := routerconfig.Parse(flagSource, text, routerconfig.Options{Model: model})
-	if err != nil {
-		return mode, c, t, usageError{o.rewordRouter(err)}
 	}
 	if err := full.Replayable(); err != nil {
 		return mode, c, t, usageError{err.Error()}
@@ -68,6 +41,89 @@ func (o *options) router(model string, blockSize int) (mode fleet.Mode, c config
 		return mode, c, t, usageError{o.rewordRouter(err)}
 	}
 	return mode, full.Router, t, nil
+}
+
+// routerConfig is the router that the flags describe; all: also what is not
+// built here, but a frontend has.
+func (o *options) routerConfig(model string, all bool) (routerconfig.Config, error) {
+	doc := map[string]any{}
+	for _, s := range routerFlags() {
+		v := o.values[s.name]
+		if s.field == "" || !v.given || s.later != "" && !all {
+			continue
+		}
+		switch s.kind {
+		case whole, real, toggle:
+			doc[s.field] = json.RawMessage(number(v.text))
+		default:
+			doc[s.field] = v.text
+		}
+	}
+	if o.is("load-aware") { // the reference's preset
+		for name, v := range map[string]any{
+			"overlap_score_credit": 0, "router_assume_kv_reuse": false, "router_track_active_blocks": true, "router_track_prefill_tokens": true,
+		} {
+			doc[name] = v
+		}
+		if all { // here events change nothing without credit for what is cached
+			doc["use_kv_events"], doc["shared_cache_multiplier"] = false, 0
+		}
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return routerconfig.Config{}, err
+	}
+	c, err := routerconfig.Parse(flagSource, text, routerconfig.Options{Model: model})
+	if err != nil {
+		return c, usageError{o.rewordRouter(err)}
+	}
+	return c, nil
+}
+
+// routerWords are the modes as cards have them.
+var routerWords = map[string]string{
+	"round-robin": "round_robin", "random": "random", "power-of-two": "power_of_two_choices", "kv": "k_v", "direct": "direct",
+	"least-loaded": "least_loaded", "device-aware-weighted": "device_aware_weighted",
+}
+
+// advertised is the router that the card tells a frontend of, nil if none is
+// asked for (live notes §1).
+func (o *options) advertised(model string) (json.RawMessage, error) {
+	mode := o.text("router-mode")
+	if mode == "" {
+		return nil, nil
+	}
+	c, err := o.routerConfig(model, true)
+	if err != nil {
+		return nil, err
+	}
+	kv, err := c.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	type thresholds struct {
+		Blocks *json.RawMessage `json:"active_decode_blocks_threshold,omitempty"`
+		Tokens *json.RawMessage `json:"active_prefill_tokens_threshold,omitempty"`
+		Share  *json.RawMessage `json:"active_prefill_tokens_threshold_frac,omitempty"`
+	}
+	optional := func(name string) *json.RawMessage {
+		if !o.given(name) {
+			return nil
+		}
+		raw := json.RawMessage(number(o.text(name)))
+		return &raw
+	}
+	return json.Marshal(struct {
+		Mode     string           `json:"router_mode"`
+		KV       json.RawMessage  `json:"kv_router_config"`
+		Limits   thresholds       `json:"load_threshold_config"`
+		Disagg   bool             `json:"enforce_disagg"`
+		Affinity *json.RawMessage `json:"session_affinity_ttl_secs"`
+		Hardness string           `json:"session_affinity_mode"`
+	}{
+		routerWords[mode], kv, thresholds{optional("active-decode-blocks-threshold"), optional("active-prefill-tokens-threshold"), optional("active-prefill-tokens-threshold-frac")},
+		false, optional("router-session-affinity-ttl-secs"), o.text("router-session-affinity-mode"),
+	})
 }
 
 // rewordRouter puts flags in the place of fields.

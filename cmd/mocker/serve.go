@@ -47,22 +47,16 @@ type service struct {
 
 // build judges the command line and makes the service.
 func (o *options) build(stderr io.Writer) (*service, error) {
-	if n := o.whole("num-workers"); n < 1 || n > config.MaxWorkers {
-		return nil, o.wrong("num-workers", fmt.Sprintf("a whole number from 1 to %d", config.MaxWorkers))
-	}
-	if d := o.real("stagger-delay"); d < 0 && d != -1 {
-		return nil, o.wrong("stagger-delay", "-1, 0 or a positive number")
+	if err := o.checkWorkers(); err != nil {
+		return nil, err
 	}
 	args, err := o.engine()
 	if err != nil {
 		return nil, err
 	}
 	e := args.Engine
-	if d := o.real("startup-time"); d < 0 {
-		return nil, o.wrong("startup-time", "a number of at least 0")
-	}
-	if e.SpeedupRatio == 0 {
-		o.warn("a speedup ratio of 0 is real time, as in %s; 1e9 takes no time", reference)
+	if err := o.checkTimes(e); err != nil {
+		return nil, err
 	}
 	model := o.model()
 	mode, rc, tracking, err := o.router(model, e.BlockSize)
@@ -84,16 +78,37 @@ func (o *options) build(stderr io.Writer) (*service, error) {
 	if err := o.answers(&so); err != nil {
 		return nil, err
 	}
-	drain := o.real("drain-timeout")
-	if !(drain >= 0 && drain <= 1e9) {
-		return nil, o.wrong("drain-timeout", "a number from 0 to 1e9")
-	}
 	f := fleet.New(fleet.Options{
 		Engine: e, Workers: o.whole("num-workers"), StaggerMs: 1000 * o.real("stagger-delay"), StartupMs: 1000 * o.real("startup-time"),
 		Mode: mode, Router: rc, Tracking: tracking, Seed: so.Seed, Clock: so.Clock, Observer: so.Meter.Observer, Warn: so.Log.Warn,
 	})
 	so.Backend = f
-	return &service{f, openai.New(so), so.Log, time.Duration(drain * 1e9)}, nil
+	return &service{f, openai.New(so), so.Log, time.Duration(o.real("drain-timeout") * 1e9)}, nil
+}
+
+// checkWorkers judges how many workers there are, and when.
+func (o *options) checkWorkers() error {
+	if n := o.whole("num-workers"); n < 1 || n > config.MaxWorkers {
+		return o.wrong("num-workers", fmt.Sprintf("a whole number from 1 to %d", config.MaxWorkers))
+	}
+	if d := o.real("stagger-delay"); d < 0 && d != -1 {
+		return o.wrong("stagger-delay", "-1, 0 or a positive number")
+	}
+	if d := o.real("drain-timeout"); !(d >= 0 && d <= 1e9) {
+		return o.wrong("drain-timeout", "a number from 0 to 1e9")
+	}
+	return nil
+}
+
+// checkTimes judges what an engine says of time.
+func (o *options) checkTimes(e config.Engine) error {
+	if d := o.real("startup-time"); d < 0 {
+		return o.wrong("startup-time", "a number of at least 0")
+	}
+	if e.SpeedupRatio == 0 {
+		o.warn("a speedup ratio of 0 is real time, as in %s; 1e9 takes no time", reference)
+	}
+	return nil
 }
 
 // model is the name that requests ask for (live notes §1).
@@ -195,6 +210,9 @@ func (o *options) address() (string, error) {
 
 // serve runs until a signal, then lets what is under way come to its end.
 func serve(o *options, stderr io.Writer) error {
+	if !o.given("http") {
+		return serveFrontend(o, stderr)
+	}
 	address, err := o.address()
 	if err != nil {
 		return err

@@ -105,3 +105,29 @@ func TestCannotListen(t *testing.T) {
 		t.Errorf("status %d: %s", code, errs.String())
 	}
 }
+
+// launch runs the program in this process and waits for its port.
+func launch(tb testing.TB, args ...string) (address string, stop func()) {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o, err := parse(append([]string{"--http", l.Addr().String()}, args...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := o.build(os.Stderr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	signals := make(chan os.Signal, 1)
+	done := make(chan error, 1)
+	go func() { done <- s.run(l, signals) }()
+	return l.Addr().String(), func() {
+		signals <- syscall.SIGTERM
+		if err := <-done; err != nil {
+			tb.Error(err)
+		}
+	}
+}

@@ -39,6 +39,10 @@ type spec struct {
 	field string            // where the router's JSON has it
 	words map[string]string // choices by what the engine args call them
 	later string            // the feature that is not built yet
+	ready []string          // choices that are built, if not all are
+	front bool              // for workers behind a Dynamo frontend
+	alone bool              // for --http
+	told  bool              // a frontend can be told of it, whatever is built here
 }
 
 // value is what a flag is set to.

@@ -4,7 +4,7 @@ package main
 const (
 	disagg    = "disaggregated serving"
 	aisTiming = "pass timing from AISimulate; --perf-grid takes its predictions from a file"
-	dynamo    = "workers behind a Dynamo frontend"
+	nativeZMQ = "vLLM's own KV events"
 )
 
 // engineFlags describe the simulated engine (live notes §1).
@@ -60,19 +60,19 @@ func workerFlags() []spec {
 func httpFlags() []spec {
 	return []spec{
 		{name: "http", arg: "address", usage: "serve OpenAI's API there, without any other process: 127.0.0.1:8000, or :8000 for short; 0.0.0.0:8000 is open to others"},
-		{name: "default-output-tokens", kind: whole, def: "128", arg: "tokens", usage: "length of a chat's answer where the request does not say; completions have 16"},
+		{name: "default-output-tokens", alone: true, kind: whole, def: "128", arg: "tokens", usage: "length of a chat's answer where the request does not say; completions have 16"},
 		{name: "seed", kind: whole, def: "0", arg: "number", usage: "seed of answers, ids and the router's lots"},
 		{name: "log-level", kind: choice, choices: []string{"trace", "debug", "info", "warn", "error", "off"}, def: "info", arg: "level", usage: "what is told on standard error; the first word of the variable DYN_LOG stands in for it"},
 		{name: "log-format", kind: choice, choices: []string{"text", "json"}, def: "text", arg: "format", usage: "how it is told"},
 		{name: "drain-timeout", env: "DYN_RUNTIME_GRACEFUL_SHUTDOWN_TIMEOUT_SECS", kind: real, def: "900", arg: "seconds", usage: "how long requests under way may take after SIGTERM"},
-		{name: "fault-seed", kind: whole, def: "0", arg: "number", usage: "seed of the faults: equal seeds give the n-th request equal faults"},
-		{name: "fault-jitter-ms", kind: real, def: "0", arg: "ms", usage: "each token is late by up to this"},
-		{name: "fault-error-rate", kind: real, def: "0", arg: "chance", usage: "share of requests that are refused"},
-		{name: "fault-error-status", kind: whole, def: "500", arg: "status", usage: "with this status"},
-		{name: "fault-stall-rate", kind: real, def: "0", arg: "chance", usage: "share of answers that pause once"},
-		{name: "fault-stall-ms", kind: real, def: "1000", arg: "ms", usage: "for so long"},
-		{name: "fault-disconnect-rate", kind: real, def: "0", arg: "chance", usage: "share of answers whose connection breaks"},
-		{name: "fault-rate-limit", kind: real, def: "0", arg: "requests/s", usage: "more than these are refused with status 429; 0: no limit"},
+		{name: "fault-seed", alone: true, kind: whole, def: "0", arg: "number", usage: "seed of the faults: equal seeds give the n-th request equal faults"},
+		{name: "fault-jitter-ms", alone: true, kind: real, def: "0", arg: "ms", usage: "each token is late by up to this"},
+		{name: "fault-error-rate", alone: true, kind: real, def: "0", arg: "chance", usage: "share of requests that are refused"},
+		{name: "fault-error-status", alone: true, kind: whole, def: "500", arg: "status", usage: "with this status"},
+		{name: "fault-stall-rate", alone: true, kind: real, def: "0", arg: "chance", usage: "share of answers that pause once"},
+		{name: "fault-stall-ms", alone: true, kind: real, def: "1000", arg: "ms", usage: "for so long"},
+		{name: "fault-disconnect-rate", alone: true, kind: real, def: "0", arg: "chance", usage: "share of answers whose connection breaks"},
+		{name: "fault-rate-limit", alone: true, kind: real, def: "0", arg: "requests/s", usage: "more than these are refused with status 429; 0: no limit"},
 	}
 }
 
@@ -91,8 +91,8 @@ func aisFlags() []spec {
 	}
 }
 
-// dynamoFlags are for workers behind a Dynamo frontend.
-func dynamoFlags() []spec {
+// frontendFlags are for workers behind a Dynamo frontend.
+func frontendFlags() []spec {
 	return []spec{
 		{name: "disaggregation-mode", kind: choice, choices: []string{"agg", "prefill", "decode"}, def: "agg", arg: "mode", later: disagg},
 		{name: "is-prefill-worker", kind: on, later: disagg},
@@ -100,13 +100,13 @@ func dynamoFlags() []spec {
 		{name: "bootstrap-ports", kind: ports, arg: "ports", later: disagg},
 		{name: "kv-transfer-bandwidth", kind: real, arg: "GB/s", later: disagg},
 		{name: "kv-transfer-timing-mode", kind: choice, choices: []string{"full_prompt", "destination_missing"}, def: "full_prompt", arg: "mode", later: disagg},
-		{name: "endpoint", arg: "endpoint", later: dynamo},
-		{name: "discovery-backend", env: "DYN_DISCOVERY_BACKEND", kind: choice, choices: []string{"kubernetes", "etcd", "file", "mem"}, def: "etcd", arg: "backend", later: dynamo},
-		{name: "request-plane", env: "DYN_REQUEST_PLANE", kind: choice, choices: []string{"nats", "tcp"}, def: "tcp", arg: "plane", later: dynamo},
-		{name: "response-plane", env: "DYN_RESPONSE_PLANE", kind: choice, choices: []string{"tcp", "quic"}, def: "tcp", arg: "plane", later: dynamo},
-		{name: "event-plane", env: "DYN_EVENT_PLANE", kind: choice, choices: []string{"nats", "zmq"}, arg: "plane", later: dynamo},
-		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", later: dynamo},
-		{name: "zmq-replay-ports", kind: ports, arg: "ports", later: dynamo},
+		{name: "endpoint", arg: "endpoint", front: true, usage: "where workers are found (default dyn://NAMESPACE.backend.generate, NAMESPACE of DYN_NAMESPACE, else dynamo)"},
+		{name: "discovery-backend", env: "DYN_DISCOVERY_BACKEND", kind: choice, choices: []string{"kubernetes", "etcd", "file", "mem"}, def: "etcd", arg: "backend", front: true, ready: []string{"file"}, usage: "how frontends find workers; so far file: records in DYN_FILE_KV, else in dynamo_store_kv of the temporary directory"},
+		{name: "request-plane", env: "DYN_REQUEST_PLANE", kind: choice, choices: []string{"nats", "tcp"}, def: "tcp", arg: "plane", front: true, ready: []string{"tcp"}, usage: "how requests come; so far tcp"},
+		{name: "response-plane", env: "DYN_RESPONSE_PLANE", kind: choice, choices: []string{"tcp", "quic"}, def: "tcp", arg: "plane", front: true, ready: []string{"tcp"}, usage: "how answers go; so far tcp"},
+		{name: "event-plane", env: "DYN_EVENT_PLANE", kind: choice, choices: []string{"nats", "zmq"}, arg: "plane", front: true, ready: []string{"zmq"}, usage: "how events go; so far zmq (default zmq)"},
+		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", later: nativeZMQ},
+		{name: "zmq-replay-ports", kind: ports, arg: "ports", later: nativeZMQ},
 		{name: "sglang-generate", kind: on, later: "SGLang's own /generate"},
 	}
 }
@@ -143,25 +143,25 @@ func routerFlags() []spec {
 		{name: "router-policy-config", env: "DYN_ROUTER_POLICY_CONFIG", field: "router_policy_config", arg: "file", usage: "classes of requests and their queues (docs/router.md)"},
 		{name: "router-event-threads", env: "DYN_ROUTER_EVENT_THREADS", kind: whole, def: "4", field: "router_event_threads", arg: "threads", usage: "checked; the index here needs none"},
 
-		{name: "router-kv-events", aliases: []string{"kv-events"}, env: "DYN_ROUTER_USE_KV_EVENTS", kind: toggle, def: "true", later: approximate},
-		{name: "router-ttl-secs", env: "DYN_ROUTER_TTL_SECS", kind: real, def: "120.0", arg: "seconds", later: approximate},
-		{name: "router-approximate-cache-policy", env: "DYN_ROUTER_APPROXIMATE_CACHE_POLICY", kind: choice, choices: []string{"ttl", "lru"}, def: "ttl", arg: "policy", later: approximate},
-		{name: "router-predicted-ttl-secs", env: "DYN_ROUTER_PREDICTED_TTL_SECS", kind: real, arg: "seconds", later: approximate},
-		{name: "router-replica-sync", env: "DYN_ROUTER_REPLICA_SYNC", kind: toggle, def: "false", later: replicas},
-		{name: "use-remote-indexer", env: "DYN_USE_REMOTE_INDEXER", kind: toggle, def: "false", later: replicas},
-		{name: "router-track-output-blocks", aliases: []string{"track-output-blocks"}, env: "DYN_ROUTER_TRACK_OUTPUT_BLOCKS", kind: toggle, def: "false", later: "tracking of output blocks"},
-		{name: "router-prefill-load-model", env: "DYN_ROUTER_PREFILL_LOAD_MODEL", kind: choice, choices: []string{"none", "ais"}, def: "none", arg: "model", later: aisTiming},
-		{name: "router-session-affinity-ttl-secs", env: "DYN_ROUTER_SESSION_AFFINITY_TTL_SECS", kind: whole, arg: "seconds", later: affinity},
-		{name: "router-session-affinity-mode", env: "DYN_ROUTER_SESSION_AFFINITY_MODE", kind: choice, choices: []string{"hard", "soft"}, def: "hard", arg: "mode", later: affinity},
-		{name: "enable-session-prefix-index", env: "DYN_ENABLE_SESSION_PREFIX_INDEX", kind: toggle, def: "false", later: affinity},
-		{name: "active-decode-blocks-threshold", env: "DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD", kind: real, arg: "share", later: thresholds},
-		{name: "active-prefill-tokens-threshold", env: "DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD", kind: whole, arg: "tokens", later: thresholds},
-		{name: "active-prefill-tokens-threshold-frac", env: "DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC", kind: real, arg: "share", later: thresholds},
+		{name: "router-kv-events", aliases: []string{"kv-events"}, env: "DYN_ROUTER_USE_KV_EVENTS", kind: toggle, def: "true", field: "use_kv_events", later: approximate},
+		{name: "router-ttl-secs", env: "DYN_ROUTER_TTL_SECS", kind: real, def: "120.0", arg: "seconds", field: "router_ttl_secs", later: approximate},
+		{name: "router-approximate-cache-policy", env: "DYN_ROUTER_APPROXIMATE_CACHE_POLICY", kind: choice, choices: []string{"ttl", "lru"}, def: "ttl", arg: "policy", told: true, later: approximate},
+		{name: "router-predicted-ttl-secs", env: "DYN_ROUTER_PREDICTED_TTL_SECS", kind: real, arg: "seconds", field: "router_predicted_ttl_secs", later: approximate},
+		{name: "router-replica-sync", env: "DYN_ROUTER_REPLICA_SYNC", kind: toggle, def: "false", field: "router_replica_sync", later: replicas},
+		{name: "use-remote-indexer", env: "DYN_USE_REMOTE_INDEXER", kind: toggle, def: "false", field: "use_remote_indexer", later: replicas},
+		{name: "router-track-output-blocks", aliases: []string{"track-output-blocks"}, env: "DYN_ROUTER_TRACK_OUTPUT_BLOCKS", kind: toggle, def: "false", field: "router_track_output_blocks", later: "tracking of output blocks"},
+		{name: "router-prefill-load-model", env: "DYN_ROUTER_PREFILL_LOAD_MODEL", kind: choice, choices: []string{"none", "ais"}, def: "none", arg: "model", field: "router_prefill_load_model", later: aisTiming},
+		{name: "router-session-affinity-ttl-secs", env: "DYN_ROUTER_SESSION_AFFINITY_TTL_SECS", kind: whole, arg: "seconds", told: true, later: affinity},
+		{name: "router-session-affinity-mode", env: "DYN_ROUTER_SESSION_AFFINITY_MODE", kind: choice, choices: []string{"hard", "soft"}, def: "hard", arg: "mode", told: true, later: affinity},
+		{name: "enable-session-prefix-index", env: "DYN_ENABLE_SESSION_PREFIX_INDEX", kind: toggle, def: "false", field: "enable_session_prefix_index", later: affinity},
+		{name: "active-decode-blocks-threshold", env: "DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD", kind: real, arg: "share", told: true, later: thresholds},
+		{name: "active-prefill-tokens-threshold", env: "DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD", kind: whole, arg: "tokens", told: true, later: thresholds},
+		{name: "active-prefill-tokens-threshold-frac", env: "DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC", kind: real, arg: "share", told: true, later: thresholds},
 		{name: "router-conditional-disagg", env: "DYN_ROUTER_CONDITIONAL_DISAGG", kind: toggle, def: "false", later: disagg},
 		{name: "router-conditional-disagg-config", env: "DYN_ROUTER_CONDITIONAL_DISAGG_CONFIG", arg: "JSON", later: disagg},
-		{name: "router-prefill-policy", env: "DYN_ROUTER_PREFILL_POLICY", arg: "name", later: "named policies for choosing workers"},
-		{name: "router-decode-policy", env: "DYN_ROUTER_DECODE_POLICY", arg: "name", later: "named policies for choosing workers"},
-		{name: "shared-cache-multiplier", env: "DYN_SHARED_CACHE_MULTIPLIER", kind: real, arg: "share", later: sharedCache},
-		{name: "shared-cache-type", env: "DYN_SHARED_CACHE_TYPE", kind: choice, choices: []string{"none", "hicache"}, def: "none", arg: "type", later: sharedCache},
+		{name: "router-prefill-policy", env: "DYN_ROUTER_PREFILL_POLICY", arg: "name", told: true, later: "named policies for choosing workers"},
+		{name: "router-decode-policy", env: "DYN_ROUTER_DECODE_POLICY", arg: "name", told: true, later: "named policies for choosing workers"},
+		{name: "shared-cache-multiplier", env: "DYN_SHARED_CACHE_MULTIPLIER", kind: real, arg: "share", field: "shared_cache_multiplier", later: sharedCache},
+		{name: "shared-cache-type", env: "DYN_SHARED_CACHE_TYPE", kind: choice, choices: []string{"none", "hicache"}, def: "none", arg: "type", field: "shared_cache_type", later: sharedCache},
 	}
 }

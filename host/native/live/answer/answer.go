@@ -49,19 +49,40 @@ type Style struct {
 
 // Append appends an answer of n tokens.
 func (s *Style) Append(dst []uint32, n int, seed uint64) []uint32 {
-	lots := rng.Wyrand(seed)
-	first := len(dst)
+	d := s.Draw(n, seed)
 	for range n {
-		if s.IDs != nil {
-			dst = append(dst, s.IDs[lots.Below(uint64(len(s.IDs)))])
-			continue
-		}
-		dst = append(dst, FirstID+uint32(lots.Below(EndID-FirstID)))
-	}
-	if think := s.Thinking(n); think > 0 {
-		dst[first], dst[first+think-1] = s.Reasoning.Start, s.Reasoning.End
+		dst = append(dst, d.Next())
 	}
 	return dst
+}
+
+// Draw makes an answer token by token.
+type Draw struct {
+	style *Style
+	lots  rng.Wyrand
+	think int
+	at    int
+}
+
+// Draw begins an answer of n tokens: those that Append gives.
+func (s *Style) Draw(n int, seed uint64) Draw {
+	return Draw{style: s, lots: rng.Wyrand(seed), think: s.Thinking(n)}
+}
+
+// Next is the next token.
+func (d *Draw) Next() (id uint32) {
+	if s := d.style; s.IDs != nil {
+		id = s.IDs[d.lots.Below(uint64(len(s.IDs)))]
+	} else {
+		id = FirstID + uint32(d.lots.Below(EndID-FirstID))
+	}
+	if d.think > 0 && d.at == 0 {
+		id = d.style.Reasoning.Start
+	} else if d.think > 0 && d.at == d.think-1 {
+		id = d.style.Reasoning.End
+	}
+	d.at++
+	return id
 }
 
 // Thinking is how many tokens of an answer of n are thoughts.

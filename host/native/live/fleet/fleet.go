@@ -86,7 +86,7 @@ func New(o Options) *Fleet {
 		f.router = router.New(router.Params{Config: o.Router, BlockSize: o.Engine.BlockSize, Seed: o.Seed})
 	}
 	for i := range o.Workers {
-		launch := f.bornMs + launchMs(i, o.Workers, o.StaggerMs)
+		launch := f.bornMs + LaunchMs(i, o.Workers, o.StaggerMs)
 		w := worker.New(o.Engine, uint64(i), worker.Options{ReadyMs: launch + o.StartupMs, Observer: f.observer(i)})
 		f.loops = append(f.loops, worker.NewLoop(w, o.Clock))
 	}
@@ -94,9 +94,9 @@ func New(o Options) *Fleet {
 	return f
 }
 
-// launchMs is when worker i is launched, after the first: the delay before each,
+// LaunchMs is when worker i is launched, after the first: the delay before each,
 // and two seconds after every 32 (live notes §1, --stagger-delay).
-func launchMs(i, workers int, delayMs float64) float64 {
+func LaunchMs(i, workers int, delayMs float64) float64 {
 	if delayMs < 0 {
 		switch {
 		case workers <= 32:
@@ -120,7 +120,7 @@ func (f *Fleet) launch() (nextMs float64) {
 	nowMs, before := f.o.Clock.NowMs(), f.launched
 	nextMs = math.Inf(1)
 	for f.launched < f.o.Workers {
-		at := f.bornMs + launchMs(f.launched, f.o.Workers, f.o.StaggerMs)
+		at := f.bornMs + LaunchMs(f.launched, f.o.Workers, f.o.StaggerMs)
 		if at > nowMs && f.launched > 0 {
 			nextMs = at
 			break

@@ -29,7 +29,6 @@ type Job struct {
 	inner  *worker.Job
 	handle router.Handle
 	tag    uint32
-	begun  bool
 	over   bool // ended, cancelled or refused
 }
 

@@ -93,3 +93,24 @@ func TestSGLang(t *testing.T) {
 	has(t, page(m), `sglang:num_running_reqs`+ranked+`3`, `sglang:num_queue_reqs`+ranked+`5`, `sglang:cache_hit_rate`+ranked+`0.3`,
 		`sglang:num_requests_total{engine_type="sglang",model_name="m"} 1`)
 }
+
+// What workers behind a frontend count, beside a page of the reference.
+func TestGoldenCalls(t *testing.T) {
+	want, err := os.ReadFile("testdata/calls.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := meter.New(config.VLLM, 1, 1)
+	c := m.Calls()
+	c.Uptime("b84a931f29887323")
+	e := c.Endpoint("dynamo", "backend", "generate", "b84a931f29887323")
+	if d := cmp.Diff(shape(string(want)), shape(page(m))); d != "" {
+		t.Errorf("(-reference +ours):\n%s", d)
+	}
+	first, second := e.Begin(100), e.Begin(50)
+	first(7, true)
+	const labels = `{dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo",worker_id="b84a931f29887323"} `
+	has(t, page(m), `dynamo_component_requests_total`+labels+`2`, `dynamo_component_request_bytes_total`+labels+`150`, `dynamo_component_response_bytes_total`+labels+`7`,
+		`dynamo_component_cancellation_total`+labels+`1`, `dynamo_component_inflight_requests`+labels+`1`)
+	second(1, false)
+}

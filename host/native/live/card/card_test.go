@@ -1,0 +1,84 @@
+package card_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dryserve/dryserve/host/native/live/card"
+)
+
+// The records of a worker of the reference, byte for byte.
+func TestGolden(t *testing.T) {
+	text, err := os.ReadFile("testdata/records.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]string
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	const address = "127.0.0.1:44315"
+	e := card.Endpoint{Namespace: "dynamo", Component: "backend", Name: "generate", Instance: 0x71aa0e6cc1640d2c}
+	query := e
+	query.Name = card.QueryName(0x6ad70135abb06)
+	got := map[string]string{
+		"instances " + e.Key():                                      string(e.Record(address)),
+		"instances " + query.Key():                                  string(query.Record(address)),
+		"event_sources " + e.EventKey("kv-events", 0x6ad70135abb06): string(e.SourceRecord("kv-events", 0x6ad70135abb06, 0, address)),
+	}
+	for topic, p := range map[string]struct {
+		id   uint64
+		port string
+	}{
+		"active_sequences_events": {0x95fae0e3ee3f6, "42143"}, "forward-pass-metrics": {0x1df58d4a29858f, "36649"},
+		"kv-events": {0x6ad70135abb06, "35131"}, "kv_metrics": {0x1ee9c61e1435f7, "44721"},
+	} {
+		got["event_channels "+e.EventKey(topic, p.id)] = string(e.ChannelRecord(topic, p.id, "tcp://127.0.0.1:"+p.port))
+	}
+	c, err := card.Model{Name: "Org/My-Model.v1", Path: "testdata/model", BlockSize: 64, Blocks: 16384, MaxSeqs: 256, MaxTokens: 8192, Ranks: 1, Publishes: true}.Card()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := "mdc " + e.Key()
+	got[key] = files(t, string(e.CardRecord(c)))
+	want[key] = files(t, want[key])
+	if len(want) != 8 {
+		t.Errorf("%d records", len(want))
+	}
+	for key, w := range want {
+		if got[key] != w {
+			t.Errorf("%s\ngot  %s\nwant %s", key, got[key], w)
+		}
+	}
+}
+
+// files puts one word in the place of the model's directory.
+func files(t *testing.T, s string) string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata/model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer(dir, "DIR", "/models/m1", "DIR", `"source_path":"testdata/model"`, `"source_path":"DIR"`).Replace(s)
+}
+
+func TestNames(t *testing.T) {
+	for s, want := range map[string]string{"/a/b": "a_b", "Org/My-Model.v1": "org_my-model_v1", "": ""} {
+		if got := card.Slug(s); got != want {
+			t.Errorf("%q is %q", s, got)
+		}
+	}
+	if got := (card.Model{}).DisplayName(); got != "dynamo" {
+		t.Error(got)
+	}
+	c, err := card.Model{}.Card()
+	if err != nil || !strings.HasPrefix(string(c), `{"display_name":"dynamo","slug":"dynamo","model_info":null,"tokenizer":null,"architectural_max_context_length":0,`) {
+		t.Errorf("%v: %s", err, c)
+	}
+	if _, err := (card.Model{Path: "/no/such"}).Card(); err == nil || err.Error() != "/no/such/config.json: no such file or directory" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,201 @@
+// Package dynamo is live workers behind a Dynamo frontend: each is found by its
+// records, takes requests for tokens and tells routers what its cache holds.
+//
+// It owns what a worker registers and in which order, what a request for tokens
+// is answered with, and how workers leave. It does not own the bytes (live/wire,
+// live/card, live/events), connections (live/plane, live/zmtp) or the engine
+// (live/worker).
+//
+// Invariants: a worker is recorded only once it can be asked; records are gone
+// before anything that they speak of; blocks are published before the tokens of
+// their pass are sent.
+//
+// Source: live notes §0, §2, §3.6, §8.
+package dynamo
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/live/answer"
+	"github.com/dryserve/dryserve/host/native/live/card"
+	"github.com/dryserve/dryserve/host/native/live/clock"
+	"github.com/dryserve/dryserve/host/native/live/discovery"
+	"github.com/dryserve/dryserve/host/native/live/meter"
+	"github.com/dryserve/dryserve/host/native/live/plane"
+	"github.com/dryserve/dryserve/host/native/live/worker"
+)
+
+// Options describe the workers of a process.
+type Options struct {
+	Engine    config.Engine // checked; whether it tells of its cache is decided here
+	Workers   int
+	StaggerMs func(i int) float64 // when worker i is launched
+	StartupMs float64             // from its launch until it works
+
+	Namespace, Component, Endpoint string
+	Model                          card.Model // what does not follow from the engine
+	Style                          answer.Style
+	Recorded                       answer.Recorded
+
+	Root       string // of the records
+	Host, Port string // where requests are taken; "0": any port
+	EventHost  string // where events are published
+	Meter      *meter.Meter
+	System     string // where the system server listens; "": there is none
+	Health     Health
+	Clock      clock.Clock
+	Seed       uint64
+	Log        *slog.Logger
+}
+
+// Site is the workers. Take it from Start.
+type Site struct {
+	o      Options
+	store  *discovery.Store
+	plane  *plane.Server
+	calls  *meter.Calls
+	http   *http.Server
+	system string
+	card   json.RawMessage
+
+	count   atomic.Uint64 // of requests
+	loops   sync.WaitGroup
+	stop    context.CancelFunc
+	ctx     context.Context
+	mu      sync.Mutex
+	workers []*unit
+	leaving bool
+}
+
+// Start listens and launches the first worker; the others follow.
+func Start(o Options) (*Site, error) {
+	s := &Site{o: o}
+	m := o.Model
+	m.BlockSize, m.Context, m.Blocks = o.Engine.BlockSize, o.Engine.MaxModelLen, o.Engine.NumGPUBlocks
+	m.MaxSeqs, m.MaxTokens, m.Ranks, m.Publishes = o.Engine.MaxNumSeqs, o.Engine.MaxNumBatchedTokens, o.Engine.DPSize, o.Engine.EnablePrefixCaching
+	var err error
+	if s.card, err = m.Card(); err != nil {
+		return nil, err
+	}
+	if s.plane, err = plane.Listen(net.JoinHostPort(o.Host, o.Port), o.Log); err != nil {
+		return nil, fmt.Errorf("requests cannot be taken at %s: %w", net.JoinHostPort(o.Host, o.Port), err)
+	}
+	if s.store, err = discovery.Open(o.Root, o.Log.Warn); err != nil {
+		s.plane.Close()
+		return nil, fmt.Errorf("the records at %s cannot be used: %w", o.Root, err)
+	}
+	s.calls = o.Meter.Calls()
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.loops.Go(s.plane.Serve)
+	if err := s.serveSystem(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	for i := range o.Workers {
+		if d := o.StaggerMs(i); d > 0 {
+			s.loops.Go(func() { s.launchLater(i, d) })
+			continue
+		}
+		if err := s.launch(i); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Site) launchLater(i int, afterMs float64) {
+	t := time.NewTimer(time.Duration(afterMs * 1e6))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		if err := s.launch(i); err != nil && s.ctx.Err() == nil {
+			s.o.Log.Error("a worker cannot be launched", "worker", i, "error", err)
+		}
+	case <-s.ctx.Done():
+	}
+}
+
+// Address is where requests are taken.
+func (s *Site) Address() string { return s.plane.Address() }
+
+// Drain takes the records away and waits for what is under way, or for ctx.
+func (s *Site) Drain(ctx context.Context) error {
+	s.mu.Lock()
+	s.leaving = true
+	s.mu.Unlock()
+	s.store.Close()
+	return s.plane.Drain(ctx)
+}
+
+// Close ends everything.
+func (s *Site) Close() {
+	s.store.Close()
+	s.stop()
+	s.plane.Close()
+	if s.http != nil {
+		_ = s.http.Close()
+	}
+	s.mu.Lock()
+	s.leaving = true
+	workers := s.workers
+	s.mu.Unlock()
+	for _, w := range workers {
+		w.close()
+	}
+	s.loops.Wait()
+}
+
+// random is an id that nobody else has.
+func random(bits int) uint64 {
+	for {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails
+		if id := binary.BigEndian.Uint64(b[:]) >> (64 - bits); id != 0 {
+			return id
+		}
+	}
+}
+
+// launch brings up worker number i.
+func (s *Site) launch(i int) error {
+	w, err := newUnit(s, i)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.leaving {
+		s.mu.Unlock()
+		w.close()
+		return context.Canceled
+	}
+	s.workers = append(s.workers, w)
+	s.mu.Unlock()
+	e := s.o.Engine
+	e.EmitKVEvents = e.EnablePrefixCaching
+	engine := worker.New(e, uint64(i), worker.Options{ReadyMs: s.o.Clock.NowMs() + s.o.StartupMs, Observer: w})
+	w.loop = worker.NewLoop(engine, s.o.Clock)
+	s.loops.Go(func() { w.loop.Run(s.ctx) })
+	s.calls.Uptime(card.Hex(w.endpoint.Instance))
+	s.plane.Handle(w.endpoint.Path(), w.counted(w.endpoint.Name, w.generate))
+	if err := w.register(); err != nil {
+		return err
+	}
+	s.o.Log.Info("worker", "instance", card.Hex(w.endpoint.Instance), "address", s.plane.Address(), "endpoint", s.o.Namespace+"."+s.o.Component+"."+s.o.Endpoint)
+	return nil
+}
+
+// decimal is an id as messages have it.
+func decimal(id uint64) string { return strconv.FormatUint(id, 10) }

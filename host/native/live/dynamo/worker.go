@@ -1,0 +1,178 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/host/native/live/card"
+	"github.com/dryserve/dryserve/host/native/live/discovery"
+	"github.com/dryserve/dryserve/host/native/live/events"
+	"github.com/dryserve/dryserve/host/native/live/plane"
+	"github.com/dryserve/dryserve/host/native/live/wire"
+	"github.com/dryserve/dryserve/host/native/live/worker"
+	"github.com/dryserve/dryserve/host/native/routerwire"
+)
+
+// unit is one worker. It observes its engine.
+type unit struct {
+	site     *Site
+	endpoint card.Endpoint
+	meter    worker.Observer
+	loop     *worker.Loop
+
+	marks  *events.Marks
+	load   *events.Load
+	passes *events.Passes
+	caches []*events.Cache // by rank
+	tells  []*events.Publisher
+	all    []*events.Publisher // those that are recorded, in this order
+}
+
+// newUnit opens the sockets of worker number i.
+func newUnit(s *Site, i int) (*unit, error) {
+	o := &s.o
+	w := &unit{site: s, meter: o.Meter.Observer(i), endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint, Instance: random(64)}}
+	open := func(topic string) (*events.Publisher, error) {
+		p, err := events.Listen(o.EventHost, topic, random(53))
+		if err == nil {
+			w.all = append(w.all, p)
+		}
+		return p, err
+	}
+	id := w.endpoint.Instance
+	requests, err := open(events.TopicRequests)
+	if err != nil {
+		return nil, err
+	}
+	load, err := open(events.TopicLoad)
+	if err != nil {
+		return nil, err
+	}
+	passes, err := open(events.TopicPasses)
+	if err != nil {
+		return nil, err
+	}
+	w.marks, w.load = events.NewMarks(requests, id), events.NewLoad(load, id)
+	w.passes = events.NewPasses(passes, decimal(id), o.Engine.DPSize)
+	if !o.Engine.EnablePrefixCaching {
+		return w, nil
+	}
+	for rank := range o.Engine.DPSize {
+		p, err := open(events.TopicCache)
+		if err != nil {
+			return nil, err
+		}
+		w.tells = append(w.tells, p)
+		w.caches = append(w.caches, events.NewCache(id, rank))
+	}
+	return w, nil
+}
+
+func (w *unit) close() {
+	if w.passes != nil {
+		w.passes.Stop()
+	}
+	for _, p := range w.all {
+		p.Close()
+	}
+}
+
+// register records the worker: a channel of marks, the card, the endpoint, then
+// the rest (live notes §0.4).
+func (w *unit) register() error {
+	s, e := w.site, w.endpoint
+	address := s.plane.Address()
+	channel := func(p *events.Publisher) error {
+		return s.store.Put(discovery.EventChannels, e.EventKey(p.Topic(), p.ID), e.ChannelRecord(p.Topic(), p.ID, "tcp://"+s.o.EventHost+":"+p.Port()))
+	}
+	if err := channel(w.all[0]); err != nil {
+		return err
+	}
+	if err := s.store.Put(discovery.Cards, e.Key(), e.CardRecord(s.card)); err != nil {
+		return err
+	}
+	if err := s.store.Put(discovery.Instances, e.Key(), e.Record(address)); err != nil {
+		return err
+	}
+	for _, p := range w.all[1:] {
+		if err := channel(p); err != nil {
+			return err
+		}
+	}
+	for rank, p := range w.tells {
+		query := e
+		query.Name = card.QueryName(p.ID)
+		s.plane.Handle(query.Path(), w.counted(query.Name, w.query(rank)))
+		if err := s.store.Put(discovery.Instances, query.Key(), query.Record(address)); err != nil {
+			return err
+		}
+		if err := s.store.Put(discovery.EventSources, e.EventKey(events.TopicCache, p.ID), e.SourceRecord(events.TopicCache, p.ID, rank, address)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted counts the calls of an endpoint.
+func (w *unit) counted(name string, h plane.Handler) plane.Handler {
+	e := w.endpoint
+	calls := w.site.calls.Endpoint(e.Namespace, e.Component, name, card.Hex(e.Instance))
+	return func(ctx context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
+		end := calls.Begin(len(body))
+		complete := h(ctx, c, body, to)
+		end(to.Sent, ctx.Err() != nil)
+		return complete
+	}
+}
+
+// query answers for what a rank's publisher has said.
+func (w *unit) query(rank int) plane.Handler {
+	return func(_ context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
+		q, err := wire.DecodeKVQuery(c.Codec, body)
+		answer := map[string]any{}
+		if err != nil {
+			answer["Error"] = err.Error()
+		} else {
+			answer = w.caches[rank].Query(q)
+		}
+		var text []byte
+		if c.Codec == wire.MessagePack {
+			text, err = routerwire.Marshal(answer)
+		} else {
+			text, err = json.Marshal(answer)
+		}
+		if err != nil {
+			w.site.o.Log.Error("an answer cannot be written", "error", err)
+			return false
+		}
+		to.Item(text)
+		return true
+	}
+}
+
+// Passed publishes what a rank said of a pass.
+func (w *unit) Passed(rank int, out *engine.Out, nowMs float64) {
+	w.publish(rank, out.KVEvents, out.KVBlocks)
+	w.load.Set(rank, out.Metrics.ActiveBlocks)
+	w.passes.Passed(rank, &out.Forward)
+	w.meter.Passed(rank, out, nowMs)
+}
+
+// Commanded publishes what a command did.
+func (w *unit) Commanded(rank int, said *engine.Effects, m engine.Metrics, nowMs float64) {
+	w.publish(rank, said.KVEvents, said.KVBlocks)
+	w.load.Set(rank, m.ActiveBlocks)
+	w.meter.Commanded(rank, said, m, nowMs)
+}
+
+func (w *unit) publish(rank int, raw []engine.KVEvent, blocks []engine.KVBlock) {
+	if len(raw) == 0 {
+		return
+	}
+	if list := w.caches[rank].Tell(raw, blocks); len(list) > 0 {
+		if err := w.tells[rank].Send(list); err != nil {
+			w.site.o.Log.Error("events cannot be written", "error", err)
+		}
+	}
+}
