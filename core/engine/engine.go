@@ -81,9 +81,10 @@ func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
 	return NewSharing(cfg, workerID, dpRank, nil, 0)
 }
 
-// NewSharing is NewRank for a rank that is client number client (from 0) of a
-// shared pool of host memory, as scope ClusterShared asks for.
-func NewSharing(cfg config.Engine, workerID uint64, dpRank int, shared *offload.Shared, client int32) *Engine {
+// NewSharing is NewRank for a rank that is client number client (from 0) of host
+// memory that it shares with others. Without memory it gets its own, if cfg asks
+// for any.
+func NewSharing(cfg config.Engine, workerID uint64, dpRank int, memory *offload.Memory, client int32) *Engine {
 	identify := cfg.EnablePrefixCaching
 	emit := identify && cfg.EmitKVEvents
 	keep := emit && cfg.EmitKVTokenIDs
@@ -96,7 +97,7 @@ func NewSharing(cfg config.Engine, workerID uint64, dpRank int, shared *offload.
 		requests: newRequests(),
 		events:   events{emit: emit, tokenIDs: keep},
 
-		host:   newHost(cfg, shared, client),
+		host:   newHost(cfg, memory, client),
 		bursts: rng.NewBursts(cfg.RankSeed(workerID, dpRank), cfg.MTP.Rates()),
 	}
 }
@@ -107,7 +108,7 @@ func (e *Engine) WorkerID() uint64 { return e.workerID }
 // WaitingLen counts the requests that wait: preempted ones are included, and
 // destinations that are not active yet.
 func (e *Engine) WaitingLen() int {
-	return e.waiting.len() + e.host.lengths.len() + e.destinations.len()
+	return e.waiting.len() + e.host.parking.len() + e.destinations.len()
 }
 
 // RunningLen counts the running requests.
@@ -119,7 +120,7 @@ func (e *Engine) InFlight() bool { return e.pass.inFlight }
 // Ready reports whether Begin would run a pass: none is in flight and a
 // request is waiting or running (engine notes §3, "Readiness").
 func (e *Engine) Ready() bool {
-	return !e.pass.inFlight && (e.waiting.len() > 0 || len(e.running) > 0 || e.firstReady() != 0)
+	return !e.pass.inFlight && (e.waiting.len() > 0 || len(e.running) > 0 || e.host.parking.runs())
 }
 
 // Out is what the last pass said. See the type for what is valid when.
@@ -131,7 +132,7 @@ func (e *Engine) UUID(h Handle) [16]byte { return e.requests.slab[h].uuid }
 
 // Drained reports whether the engine knows no request and copies nothing.
 func (e *Engine) Drained() bool {
-	return e.requests.ids.Len() == 0 && len(e.host.storing)+len(e.host.loading) == 0
+	return e.requests.ids.Len() == 0 && e.host.underway == 0
 }
 
 // Metrics describes the rank at this moment (engine notes §10.2).

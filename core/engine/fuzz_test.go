@@ -51,6 +51,14 @@ func (r *reader) config() config.Engine {
 	cfg.Timing.Kind = pick(r, config.Polynomial, config.Fixed)
 	cfg.Timing.PrefillMs = pick(r, 10, 0, 2.5)
 	cfg.Timing.DecodeMs = pick(r, 2, 0, 0.75)
+	if r.next(2) == 0 && cfg.Backend == config.VLLM && cfg.EnablePrefixCaching && cfg.MTP.Drafts == 0 {
+		h := config.DefaultHostOffload(1 + r.next(20))
+		h.Scope = pick(r, config.RankLocal, config.ClusterShared)
+		h.D2HGBs, h.H2DGBs = pick(r, 1, 0, 0.125, 4, 0.75), pick(r, 1, 0, 0.125, 4, 0.75)
+		h.SharedD2HGBs, h.SharedH2DGBs = pick(r, 80, 0.5, 0), pick(r, 80, 0.5, 0)
+		h.FirstByteLatencyMs = pick(r, 0.0, 0, 1, 7)
+		cfg.HostOffload, cfg.KVCacheBytesPerToken = h, 250_000
+	}
 	return cfg
 }
 
@@ -110,7 +118,7 @@ type twin struct {
 func newTwin(t *testing.T, cfg config.Engine) *twin {
 	return &twin{
 		t: t, cfg: cfg, engine: engine.New(cfg, 0),
-		naive: &naive{cfg: cfg, pool: naivePool{total: cfg.NumGPUBlocks}, draws: rng.New(cfg.MTP.Seed)},
+		naive: &naive{cfg: cfg, pool: naivePool{total: cfg.NumGPUBlocks}, draws: rng.New(cfg.MTP.Seed), host: newNaiveHost(cfg)},
 		uuids: map[uint64][16]byte{}, tags: map[uint64]uint32{}, content: map[string]uint64{},
 	}
 }
@@ -162,17 +170,16 @@ func (x *twin) apply(a action) {
 
 func (x *twin) begin(now float64) float64 {
 	end, ok := x.engine.Begin(now)
-	if !ok {
-		x.t.Fatal("the engine is not ready")
-	}
+	n := x.naive
+	x.equal("ready", ok, len(n.waiting)+len(n.running) > 0 || n.host != nil && (n.host.news || n.host.anyReady()))
 	want := x.naive.run(now)
 	if math.Float64bits(end) != math.Float64bits(want.end) {
 		x.t.Fatalf("pass at %v ends at %v, want %v", now, end, want.end)
 	}
 	out := x.engine.Out()
-	var admissions [][2]uint64
+	var admissions [][3]uint64
 	for _, a := range out.Admissions {
-		admissions = append(admissions, [2]uint64{x.id(a.Req, a.Tag), uint64(a.Reused)})
+		admissions = append(admissions, [3]uint64{x.id(a.Req, a.Tag), uint64(a.Reused), uint64(a.Host)})
 	}
 	x.equal("admissions", admissions, want.admissions)
 	var pressure []string
@@ -198,6 +205,7 @@ func (x *twin) complete(now, end float64) {
 	if !x.engine.Complete(end) {
 		x.t.Fatal("no pass in flight")
 	}
+	x.naive.complete(want, end)
 	out := x.engine.Out()
 	var outputs, wanted []naiveOutput
 	for _, o := range out.Outputs {
@@ -216,7 +224,7 @@ func (x *twin) complete(now, end float64) {
 		}
 	}
 	x.equal("outputs", outputs, wanted)
-	x.compareEvents(out, want)
+	x.compareEvents(out.KVEvents, out.KVBlocks, out.KVTokens, want)
 	x.compareMetrics(out, want, end-now)
 
 	idle := len(want.admissions)+len(want.pressure)+len(wanted)+len(out.KVEvents) == 0
@@ -244,19 +252,23 @@ func (x *twin) hash(tokens []uint32) uint64 {
 	return h
 }
 
-func (x *twin) compareEvents(out *engine.Out, want *naivePass) {
+func (x *twin) compareEvents(events []engine.KVEvent, blocks []engine.KVBlock, ids []uint32, want *naivePass) {
 	if !x.cfg.EmitKVEvents {
-		x.equal("KV events", len(out.KVEvents), 0)
+		x.equal("KV events", len(events), 0)
 		return
 	}
-	x.equal("number of KV events", len(out.KVEvents), len(want.events))
-	for i, e := range out.KVEvents {
+	x.equal("number of KV events", len(events), len(want.events))
+	for i, e := range events {
 		w := want.events[i]
 		x.equal("event id", e.ID, x.eventID)
 		x.eventID++
 		x.equal("removed", e.Kind == engine.Removed, w.removed)
+		x.equal("tier", e.Host, w.host)
+		if e.Host && !w.removed {
+			x.equal("start", e.Start, w.first)
+		}
 		x.equal("blocks", e.Count, len(w.ends))
-		for j, b := range out.KVBlocks[e.First : e.First+e.Count] {
+		for j, b := range blocks[e.First : e.First+e.Count] {
 			tokens := parseTokens(w.ends[j])
 			x.equal("block hash", b.Hash, x.hash(tokens))
 			if w.removed {
@@ -265,7 +277,7 @@ func (x *twin) compareEvents(out *engine.Out, want *naivePass) {
 			own := tokens[len(tokens)-x.cfg.BlockSize:]
 			x.equal("tokens hash", b.Local, x.hash(own))
 			if x.cfg.EmitKVTokenIDs {
-				x.equal("token ids", out.KVTokens[b.Tokens:b.Tokens+x.cfg.BlockSize], own)
+				x.equal("token ids", ids[b.Tokens:b.Tokens+x.cfg.BlockSize], own)
 			}
 			if before := tokens[:len(tokens)-x.cfg.BlockSize]; j == 0 {
 				x.equal("has a parent", e.HasParent, len(before) > 0)
@@ -299,7 +311,7 @@ func (x *twin) compareMetrics(out *engine.Out, want *naivePass, duration float64
 	x.equal("metrics", out.Metrics, engine.Metrics{
 		ActiveBlocks: active, InactiveBlocks: idle, TotalBlocks: x.cfg.NumGPUBlocks,
 		CacheUsage: float64(active) / total, PhysicalCacheUsage: float64(active+idle) / total,
-		RunningRequests: len(x.naive.running), WaitingRequests: len(x.naive.waiting), Preemptions: x.naive.preemptions,
+		RunningRequests: len(x.naive.running), WaitingRequests: len(x.naive.waiting) + len(x.naive.host.guests()), Preemptions: x.naive.preemptions,
 	})
 	var f engine.Forward
 	var prompts, others []int
@@ -331,10 +343,39 @@ func (x *twin) compareMetrics(out *engine.Out, want *naivePass, duration float64
 
 // failHead gives up on the head of a queue that nothing moves any more.
 func (x *twin) failHead() {
+	if x.naive.host != nil {
+		unloads := x.naive.unload()
+		x.equal("unload", x.engine.Unload(), unloads)
+		if unloads {
+			return
+		}
+	}
 	h, tag, ok := x.engine.FailHead()
 	x.equal("fail head", ok, true)
-	x.equal("failed request", x.id(h, tag), x.naive.waiting[0].id)
-	x.naive.waiting = x.naive.waiting[1:]
+	r := x.naive.candidate()
+	x.equal("failed request", x.id(h, tag), r.id)
+	x.naive.dequeue(r)
+	x.naive.pool.give(r.blocks)
+	x.naive.forsake(r)
+}
+
+// settle lets the copies end that do so until the given time, between passes.
+func (x *twin) settle(until float64) {
+	for {
+		at, ok := x.engine.NextInternalMs()
+		x.equal("next", at, x.naive.nextMs())
+		if !ok || at > until {
+			return
+		}
+		said := x.engine.Internal(at)
+		want := x.naive.internal(at)
+		if !said {
+			x.equal("events of nothing", len(want.events), 0)
+			continue
+		}
+		e := x.engine.Effects()
+		x.compareEvents(e.KVEvents, e.KVBlocks, e.KVTokens, want)
+	}
 }
 
 const (
@@ -344,6 +385,15 @@ const (
 	// prefills again for ever (corrections §4); such a run is cut short.
 	stallLimit = 100
 )
+
+// next is when something happens by itself, +Inf if nothing will.
+func (x *twin) next(list []action) float64 {
+	at := x.naive.nextMs()
+	if len(list) > 0 {
+		at = min(at, list[0].at)
+	}
+	return at
+}
 
 // drive applies the actions at their times. With early set, those that fall
 // into a pass are given while it is in flight, else when it has ended.
@@ -355,15 +405,21 @@ func (x *twin) drive(list []action, early bool) {
 			list = list[1:]
 		}
 	}
-	stalled := 0
+	stalled, blocked := 0, false
 	for passes := 0; ; passes++ {
+		if x.cfg.HostOffload.Blocks > 0 {
+			x.settle(now)
+		}
 		due(now)
-		if !x.engine.Ready() {
-			if len(list) == 0 {
+		if next := x.next(list); !x.engine.Ready() || blocked {
+			blocked = false
+			if !math.IsInf(next, 1) {
+				now = next
+				continue
+			}
+			if !x.engine.Ready() {
 				break
 			}
-			now = list[0].at
-			continue
 		}
 		if passes > passLimit {
 			x.t.Fatal("the run does not end")
@@ -381,7 +437,9 @@ func (x *twin) drive(list []action, early bool) {
 			return
 		}
 		if !x.engine.Out().Effect && x.engine.WaitingLen() > 0 {
-			x.failHead()
+			if blocked = x.naive.host.underway(); !blocked {
+				x.failHead()
+			}
 		}
 	}
 	x.equal("requests left", len(x.naive.waiting)+len(x.naive.running), 0)
@@ -397,6 +455,17 @@ func FuzzEngine(f *testing.F) {
 			data[i] = byte(rng.Uint32())
 		}
 		f.Add(data)
+	}
+	for seed, with := uint64(1000), 0; with < 300; seed++ { // longer runs with host memory
+		rng := rand.New(rand.NewPCG(seed, 1))
+		data := make([]byte, 100+rng.IntN(250))
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		if r := (&reader{data}); r.config().HostOffload.Blocks > 0 {
+			f.Add(data)
+			with++
+		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &reader{data}

@@ -2,37 +2,35 @@ package engine
 
 import (
 	"math"
-	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/hashtable"
 	"github.com/dryserve/dryserve/core/kv"
 	"github.com/dryserve/dryserve/core/offload"
 )
 
-// host is a rank's use of host memory (engine notes §11, dp_rank_local).
-// Prompt blocks are stored as they are computed and loaded back when a waiting
-// request needs them and the GPU no longer has them.
+// host is a rank's use of host memory, its own or shared with other ranks
+// (engine notes §11). Prompt blocks are stored as they are computed and loaded
+// back when a waiting request needs them and the GPU no longer has them.
+//
+// While a block of the GPU is read for a store it may be given away if the
+// memory is the rank's own; what is written into it waits for the store's end
+// (fences). If the memory is shared the block is held until then.
 type host struct {
 	on         bool
-	pool       *offload.Pool
-	store      offload.Lane
-	load       offload.Lane
-	shared     *offload.Shared // instead of the lanes
+	memory     *offload.Memory
 	client     int32
 	blockBytes int
 
 	copies   []copying // slab
 	freeSlot int32     // of the slab; 0: none
 	fresh    []int32   // stores decided on in this pass, not submitted yet
-	storing  []int32   // submitted, in the order of their ends
-	loading  []int32   // the same of loads
+	underway int       // copies submitted
+	reads    hashtable.Table
 	fences   []float64 // by block: when its last store ends
+	parking  parking
 
-	// Requests that wait for a copy, or were waiting for one and are to be
-	// looked at before the queue, in the order they came here.
-	parked    []Handle
-	lengths   queue // moments of the parked ones; its links are not used
-	computeMs float64
+	computeMs float64  // when the pass may begin to compute
 	keys      []uint64 // scratch
 	keep      []uint64 // scratch
 	held      []kv.Block
@@ -41,8 +39,8 @@ type host struct {
 // copying is one store or load.
 type copying struct {
 	req    Handle // 0: it is gone
-	endMs  float64
-	order  uint64 // in a shared pool
+	order  uint64
+	endMs  float64 // 0 in shared memory
 	blocks []hostBlock
 	next   int32 // free slot
 }
@@ -55,63 +53,49 @@ type hostBlock struct {
 	tokens              []uint32
 }
 
-func newHost(cfg config.Engine, shared *offload.Shared, client int32) host {
-	o := cfg.HostOffload
-	if o.Blocks == 0 {
+func newHost(cfg config.Engine, memory *offload.Memory, client int32) host {
+	if cfg.HostOffload.Blocks == 0 {
 		return host{}
 	}
-	pool := (*offload.Pool)(nil)
-	if shared != nil {
-		pool = shared.Pool
-	} else {
-		pool = offload.New(o.Blocks)
+	if memory == nil {
+		memory, client = offload.New(cfg.HostOffload, 1), 0
 	}
 	return host{
 		on:         true,
-		shared:     shared,
+		memory:     memory,
 		client:     client,
-		pool:       pool,
-		store:      offload.NewLane(o.D2HGBs, o.FirstByteLatencyMs),
-		load:       offload.NewLane(o.H2DGBs, o.FirstByteLatencyMs),
 		blockBytes: cfg.BlockSize * cfg.KVCacheBytesPerToken,
 		copies:     make([]copying, 1),
+		reads:      hashtable.New(),
 	}
 }
 
-// NextInternalMs is when the next copy between the GPU and host memory ends;
-// ok is false if there is none. Internal must be called then, unless a pass is
-// in flight, before anything else is asked of the engine.
+// NextInternalMs is when the next copy between the GPU and host memory ends, in
+// shared memory also one of another rank; ok is false if there is none. Internal
+// must be called then, unless a pass is in flight, before anything else is asked
+// of the engine.
 func (e *Engine) NextInternalMs() (ms float64, ok bool) {
-	if s := e.host.shared; s != nil {
-		if ms = s.NextMs(); e.attends() && s.News(e.host.client) {
-			return math.Inf(-1), true
-		}
-		return ms, !math.IsInf(ms, 1)
+	if !e.host.on {
+		return 0, false
 	}
-	ms = math.Inf(1)
-	for _, list := range [2][]int32{e.host.storing, e.host.loading} {
-		if len(list) > 0 {
-			ms = min(ms, e.host.copies[list[0]].endMs)
-		}
+	if e.host.hasNews() {
+		return math.Inf(-1), true
 	}
+	ms = e.host.memory.NextMs()
 	return ms, !math.IsInf(ms, 1)
 }
 
 // Internal ends the copies that are over at nowMs. What it says is in Effects.
-// It reports false, and does nothing, if none is or a pass is in flight; the
-// end of a pass does the same by itself.
+// It reports false, and does nothing, if that does not concern the rank or a pass
+// is in flight; the end of a pass does the same by itself.
 func (e *Engine) Internal(nowMs float64) bool {
-	if e.pass.inFlight {
+	if e.pass.inFlight || !e.host.on {
 		return false
 	}
-	if s := e.host.shared; s != nil {
-		if s.NextMs() <= nowMs {
-			s.Advance(nowMs)
-		}
-		if !s.News(e.host.client) || !e.attends() {
-			return false
-		}
-	} else if at, ok := e.NextInternalMs(); !ok || at > nowMs {
+	if e.host.memory.NextMs() <= nowMs {
+		e.host.memory.Advance(nowMs)
+	}
+	if !e.host.hasNews() {
 		return false
 	}
 	e.beginCommand()
@@ -119,121 +103,70 @@ func (e *Engine) Internal(nowMs float64) bool {
 	return true
 }
 
-// attends reports whether the rank follows what happens in the shared pool.
-func (e *Engine) attends() bool {
-	return len(e.host.storing)+len(e.host.loading)+e.host.lengths.len() > 0
+// hasNews reports whether a copy has ended that the rank has not taken note of.
+func (x *host) hasNews() bool { return x.attends() && x.memory.News(x.client) }
+
+// attends reports whether the ends of copies concern the rank, also those of
+// others: it copies, or a request waits for a copy.
+func (x *host) attends() bool { return x.underway+x.parking.len() > 0 }
+
+// begin prepares for a pass. What has ended while it did not concern the rank is
+// no news when it does.
+func (x *host) begin(nowMs float64) {
+	x.computeMs = nowMs
+	x.parking.stirred = false
+	if x.on && !x.attends() {
+		x.memory.Take(x.client)
+	}
 }
 
-// settle ends copies in the order of their ends and reports whether any ended.
-func (e *Engine) settle(nowMs float64) (done bool) {
-	x := &e.host
-	if x.shared != nil {
-		x.shared.Advance(nowMs)
-		done = x.shared.News(x.client) && e.attends()
-		for _, c := range x.shared.Take(x.client) {
-			if c.Dir == offload.ToHost {
-				e.stored(c.Copy)
-				x.storing = without(x.storing, c.Copy)
-			} else {
-				e.loaded(c.Copy)
-				x.loading = without(x.loading, c.Copy)
-			}
-		}
-	}
-	for x.shared == nil {
-		at, ok := e.NextInternalMs()
-		if !ok || at > nowMs {
-			break
-		}
-		done = true
-		if len(x.storing) > 0 && x.copies[x.storing[0]].endMs == at {
-			e.stored(x.storing[0])
-			x.storing = slices.Delete(x.storing, 0, 1)
-		} else {
-			e.loaded(x.loading[0])
-			x.loading = slices.Delete(x.loading, 0, 1)
-		}
-	}
-	if !done {
+// finishCopies ends and begins copies at the end of a pass: what is over, then the
+// stores that the pass decided on. It reports whether any has ended.
+func (e *Engine) finishCopies(endMs float64) (ended bool) {
+	if !e.host.on {
 		return false
 	}
-	for _, h := range x.parked {
-		if r := &e.requests.slab[h]; r.parked && !r.loads {
-			r.ready = true
+	ended = e.settle(endMs)
+	e.submitStores(endMs)
+	return e.settle(endMs) || ended
+}
+
+// settle takes note of the copies that have ended by nowMs. Any end makes the
+// parked requests worth a look, and there being one that of the rank, even if
+// it is still being loaded for.
+func (e *Engine) settle(nowMs float64) (ended bool) {
+	x := &e.host
+	x.memory.Advance(nowMs)
+	ended = x.hasNews()
+	for _, c := range x.memory.Take(x.client) {
+		x.underway--
+		if c.Dir == offload.ToHost {
+			e.stored(c.ID)
+		} else {
+			e.loaded(c.ID)
 		}
 	}
-	return true
-}
-
-func without(list []int32, id int32) []int32 {
-	i := slices.Index(list, id)
-	return slices.Delete(list, i, i+1)
-}
-
-// reading reports whether this rank is loading a content.
-func (x *host) reading(hash uint64) bool {
-	if x.shared == nil {
-		return x.pool.Reading(hash)
+	if ended {
+		x.parking.wake(e.requests.slab)
 	}
-	for _, id := range x.loading {
-		for _, b := range x.copies[id].blocks {
-			if b.hash == hash {
-				return true
-			}
-		}
-	}
-	return false
+	return ended
 }
 
-// stored ends a store: its blocks can be loaded from now on.
-func (e *Engine) stored(id int32) {
+// submit begins a copy, not before fromMs.
+func (e *Engine) submit(d offload.Direction, id int32, fromMs float64) {
 	x := &e.host
 	c := &x.copies[id]
-	if x.shared == nil {
-		x.keys = x.keys[:0]
-		for _, b := range c.blocks {
-			x.keys = append(x.keys, b.hash)
-		}
-		x.pool.Arrive(x.keys)
-	} else {
-		x.held = x.held[:0]
-		for _, b := range c.blocks {
-			x.held = append(x.held, b.block)
-		}
-		e.pool.Release(x.held)
+	x.keys = x.keys[:0]
+	for _, b := range c.blocks {
+		x.keys = append(x.keys, b.hash)
 	}
-	e.events.hostStored(c.blocks)
-	e.freeCopy(id)
+	c.endMs = x.memory.Submit(d, offload.Copy{
+		Client: x.client, ID: id, Order: c.order, Bytes: len(c.blocks) * x.blockBytes, Hashes: x.keys,
+	}, fromMs)
+	x.underway++
 }
 
-// loaded ends a load: its blocks are in the GPU's prefix cache.
-func (e *Engine) loaded(id int32) {
-	x := &e.host
-	c := &x.copies[id]
-	if x.shared == nil {
-		x.keys = x.keys[:0]
-		for _, b := range c.blocks {
-			x.pool.Done(b.hash)
-			x.keys = append(x.keys, b.hash)
-		}
-		x.pool.Renew(x.keys)
-	}
-	if c.req != 0 {
-		r := &e.requests.slab[c.req]
-		before := r.computed
-		r.computed += len(c.blocks) * e.cfg.BlockSize
-		e.publish(r, before, r.computed)
-		r.shared = len(r.blocks)
-		if e.remaining(r) > 0 { // it computes its last token, whose block it keeps
-			r.computed = min(r.computed, max(r.len()-1, 0)/e.cfg.BlockSize*e.cfg.BlockSize)
-		}
-		r.fromHost = max(r.computed-before, 0)
-		r.offered = r.computed / e.cfg.BlockSize
-		r.ready, r.loads = true, false
-	}
-	e.freeCopy(id)
-}
-
+// newCopy makes a copy of blocks of a request, still none.
 func (e *Engine) newCopy(h Handle) int32 {
 	x := &e.host
 	id := x.freeSlot
@@ -244,10 +177,7 @@ func (e *Engine) newCopy(h Handle) int32 {
 		x.copies = append(x.copies, copying{})
 	}
 	c := &x.copies[id]
-	c.req, c.blocks = h, c.blocks[:0]
-	if x.shared != nil {
-		c.order = x.shared.Decide()
-	}
+	c.req, c.blocks, c.endMs, c.order = h, c.blocks[:0], 0, x.memory.Decide()
 	e.requests.slab[h].copy = id
 	return id
 }
@@ -258,7 +188,7 @@ func (e *Engine) freeCopy(id int32) {
 	if c.req != 0 && e.requests.slab[c.req].copy == id {
 		e.requests.slab[c.req].copy = 0
 	}
-	c.req = 0
+	c.req, c.blocks = 0, c.blocks[:0]
 	c.next = x.freeSlot
 	x.freeSlot = id
 }
@@ -282,16 +212,21 @@ func (e *Engine) copyBlock(c *copying, r *request, i int) {
 	}
 }
 
+// touch makes the contents of a prompt's complete blocks the newest in host
+// memory, the first of all last.
+func (e *Engine) touch(r *request) {
+	ids := r.tokens.Blocks()
+	for i := min(r.promptLen/e.cfg.BlockSize, len(ids)) - 1; i >= 0; i-- {
+		e.host.memory.Touch(ids[i].Hash)
+	}
+}
+
 // forsake makes the copies of a request that ends nobody's.
 func (e *Engine) forsake(h Handle) {
 	if !e.host.on {
 		return
 	}
-	if r := &e.requests.slab[h]; r.ghost {
-		i := slices.Index(e.host.parked, h)
-		e.host.parked = slices.Delete(e.host.parked, i, i+1)
-		r.ghost = false
-	}
+	e.host.parking.forget(e.requests.slab, h)
 	for i := range e.host.copies {
 		if e.host.copies[i].req == h {
 			e.host.copies[i].req = 0

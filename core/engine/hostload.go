@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/dryserve/dryserve/core/kv"
 	"github.com/dryserve/dryserve/core/offload"
 )
@@ -18,7 +16,8 @@ const (
 
 // consult looks into host memory for the blocks after those that the GPU has.
 // The leading run of contents there is loaded; if one of them is still on its
-// way into host memory, or being loaded for another, the request waits.
+// way into host memory, or being loaded for another request of the rank, the
+// request waits.
 func (e *Engine) consult(h Handle, nowMs float64) answer {
 	x := &e.host
 	r := &e.requests.slab[h]
@@ -34,13 +33,13 @@ func (e *Engine) consult(h Handle, nowMs float64) answer {
 	}
 	run, busy := len(hits), false
 	for ; run < limit; run++ {
-		s := x.pool.State(ids[run].Hash)
+		s := x.memory.State(ids[run].Hash)
 		if s == offload.Absent {
 			break
 		}
-		busy = busy || s == offload.Pending || x.reading(ids[run].Hash)
+		busy = busy || s == offload.Pending || x.reads.Get(ids[run].Hash) != 0
 	}
-	e.touch(r, 0, limit)
+	e.touch(r)
 	switch {
 	case run == len(hits):
 		return missing
@@ -51,7 +50,7 @@ func (e *Engine) consult(h Handle, nowMs float64) answer {
 	return e.startLoad(h, hits, run, nowMs)
 }
 
-// startLoad takes the blocks for the contents up to run and queues their copy.
+// startLoad takes the blocks for the contents up to run and begins their copy.
 func (e *Engine) startLoad(h Handle, hits []kv.Block, run int, nowMs float64) answer {
 	x := &e.host
 	r := &e.requests.slab[h]
@@ -79,75 +78,77 @@ func (e *Engine) startLoad(h Handle, hits []kv.Block, run int, nowMs float64) an
 	c := &x.copies[id]
 	for i := n; i < run; i++ {
 		e.copyBlock(c, r, i)
-		x.pool.Read(c.blocks[i-n].hash)
+		hash := c.blocks[i-n].hash
+		x.memory.Read(hash)
+		x.reads.Set(hash, id)
 	}
-	if x.shared != nil {
-		x.keys = x.keys[:0]
-		for _, b := range c.blocks {
-			x.keys = append(x.keys, b.hash)
-		}
-		x.shared.Submit(offload.ToGPU, x.client, id, c.order, len(c.blocks)*x.blockBytes, x.keys, nowMs)
-	} else {
-		c.endMs = x.load.Copy(len(c.blocks)*x.blockBytes, max(nowMs, e.fence(r, n)))
-	}
-	x.loading = append(x.loading, id)
+	e.submit(offload.ToGPU, id, max(nowMs, e.fence(r, n)))
 	e.park(h)
 	r.loads = true
 	return parked
 }
 
+// loaded ends a load: its blocks are in the GPU's prefix cache.
+func (e *Engine) loaded(id int32) {
+	x := &e.host
+	c := &x.copies[id]
+	for _, b := range c.blocks {
+		x.reads.Remove(b.hash)
+	}
+	if c.req != 0 {
+		r := &e.requests.slab[c.req]
+		before := r.computed
+		r.computed += len(c.blocks) * e.cfg.BlockSize
+		e.publish(r, before, r.computed)
+		r.shared = len(r.blocks)
+		if e.remaining(r) > 0 { // it computes its last token, whose block it keeps
+			r.computed = min(r.computed, max(r.len()-1, 0)/e.cfg.BlockSize*e.cfg.BlockSize)
+		}
+		r.fromHost = max(r.computed-before, 0)
+		r.offered = r.computed / e.cfg.BlockSize
+		r.loads = false
+		x.parking.setReady(r, true)
+	}
+	e.freeCopy(id)
+}
+
 // park takes a request off the queue until a copy has ended.
 func (e *Engine) park(h Handle) {
-	x := &e.host
-	r := &e.requests.slab[h]
-	r.ready = false
-	if r.parked {
-		return
+	if !e.requests.slab[h].parked {
+		e.waiting.remove(e.requests.slab, h)
 	}
-	e.waiting.remove(e.requests.slab, h)
-	r.parked = true
-	if !r.ghost {
-		x.parked = append(x.parked, h)
-	}
-	r.ghost = false
-	x.lengths.counted(r).Add(r.len())
-}
-
-// unpark takes a request off the list of those that wait for copies.
-func (e *Engine) unpark(h Handle) {
-	x := &e.host
-	r := &e.requests.slab[h]
-	r.parked, r.ready = false, false
-	if x.parked[0] == h {
-		x.parked = slices.Delete(x.parked, 0, 1)
-	} else {
-		r.ghost = true
-	}
-	x.lengths.counted(r).Sub(r.len())
-}
-
-// firstReady is the first parked request that may be looked at again, or 0.
-func (e *Engine) firstReady() Handle {
-	x := &e.host
-	for _, h := range x.parked {
-		if e.requests.slab[h].ready {
-			for e.requests.slab[x.parked[0]].ghost {
-				e.requests.slab[x.parked[0]].ghost = false
-				x.parked = slices.Delete(x.parked, 0, 1)
-			}
-			return h
-		}
-	}
-	return 0
+	e.host.parking.add(e.requests.slab, h)
 }
 
 // dequeue takes a request that waits out of wherever it does.
 func (e *Engine) dequeue(h Handle) {
 	if e.requests.slab[h].parked {
-		e.unpark(h)
+		e.host.parking.remove(e.requests.slab, h)
 		return
 	}
 	e.waiting.remove(e.requests.slab, h)
+}
+
+// Unload takes the blocks that were loaded for the last request that waits to be
+// admitted with such, so that those before it may go on; it is loaded for again
+// when its turn comes. It is for an engine that cannot go on because several
+// requests have a part of what they need each. The reference has no such rule:
+// its run ends. It reports false, and does nothing, if there is no such request
+// beside the one to be admitted next or a pass is in flight.
+func (e *Engine) Unload() bool {
+	if e.pass.inFlight {
+		return false
+	}
+	slab, next := e.requests.slab, e.host.parking.first(e.requests.slab)
+	for i := len(e.host.parking.list) - 1; i >= 0; i-- {
+		h := e.host.parking.list[i]
+		if r := &slab[h]; r.ready && h != next && len(r.blocks) > 0 {
+			e.pool.Release(r.blocks)
+			r.blocks, r.shared, r.computed, r.fromHost = r.blocks[:0], 0, 0, 0
+			return true
+		}
+	}
+	return false
 }
 
 // headroom counts the blocks that prompts in the making will still need: those
@@ -161,7 +162,7 @@ func (e *Engine) headroom() int {
 			n += max(e.blocksFor(r.promptLen)-len(r.blocks), 0)
 		}
 	}
-	for _, h := range e.host.parked {
+	for _, h := range e.host.parking.list {
 		if r := &e.requests.slab[h]; r.parked && len(r.blocks) > 0 {
 			n += max(e.blocksFor(r.len())-len(r.blocks), 0)
 		}

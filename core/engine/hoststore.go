@@ -7,9 +7,9 @@ import (
 
 // scheduleStores decides, when the pass has been scheduled, which prompt
 // blocks go to host memory: for each request with work, in running order, the
-// complete ones it has computed and not looked at before. They go together or,
+// complete ones it has computed and not offered before. They go together or,
 // for want of room, not yet. If one of them is still being read for another store
-// they wait for a later pass, too. The copies start when the pass ends.
+// they wait for a later pass, too. The copies begin when the pass ends.
 func (e *Engine) scheduleStores() {
 	for _, h := range e.running {
 		if r := &e.requests.slab[h]; r.pass == e.pass.number {
@@ -28,7 +28,7 @@ func (e *Engine) scheduleStore(h Handle) {
 	ids := r.tokens.Blocks()
 	x.keys, x.keep = x.keys[:0], x.keep[:0]
 	for i := r.offered; i < eligible; i++ {
-		absent := x.pool.State(ids[i].Hash) == offload.Absent
+		absent := x.memory.State(ids[i].Hash) == offload.Absent
 		if absent && x.fence(r.blocks[i]) > e.pass.startMs {
 			return
 		}
@@ -37,13 +37,13 @@ func (e *Engine) scheduleStore(h Handle) {
 		}
 		x.keep = append(x.keep, ids[i].Hash)
 	}
-	if x.shared != nil && len(x.keys) > 0 {
-		x.shared.Advance(e.pass.startMs)
+	if len(x.keys) > 0 {
+		x.memory.Advance(e.pass.startMs)
 	}
-	if !x.pool.Store(x.keys, x.keep) {
+	if !x.memory.Store(x.keys, x.keep) {
 		return
 	}
-	e.events.hostRemoved(x.pool.Evicted())
+	e.events.hostRemoved(x.memory.Evicted())
 	first := r.offered
 	r.offered = eligible
 	if len(x.keys) == 0 {
@@ -58,46 +58,45 @@ func (e *Engine) scheduleStore(h Handle) {
 		}
 	}
 	x.fresh = append(x.fresh, id)
-	if x.shared != nil {
+	if x.memory.Shared() {
 		for _, b := range c.blocks {
 			e.pool.Hold(b.block)
 		}
 	}
-	e.touch(r, 0, min(r.promptLen/e.cfg.BlockSize, len(ids)))
+	e.touch(r)
 }
 
-// touch marks the first blocks of a prompt as used, the first of all last.
-func (e *Engine) touch(r *request, from, to int) {
-	ids := r.tokens.Blocks()
-	for i := to - 1; i >= from; i-- {
-		e.host.pool.Touch(ids[i].Hash)
-	}
-}
-
-// submitStores starts the copies that the pass decided on, at its end.
+// submitStores begins the copies that the pass decided on, at its end.
 func (e *Engine) submitStores(endMs float64) {
 	x := &e.host
 	for _, id := range x.fresh {
-		c := &x.copies[id]
-		if x.shared != nil {
-			x.keys = x.keys[:0]
-			for _, b := range c.blocks {
-				x.keys = append(x.keys, b.hash)
-			}
-			x.shared.Submit(offload.ToHost, x.client, id, c.order, len(c.blocks)*x.blockBytes, x.keys, endMs)
-			x.storing = append(x.storing, id)
+		e.submit(offload.ToHost, id, endMs)
+		if x.memory.Shared() {
 			continue
 		}
-		c.endMs = x.store.Copy(len(c.blocks)*x.blockBytes, endMs)
-		for _, b := range c.blocks {
+		for _, b := range x.copies[id].blocks {
 			for int(b.block) >= len(x.fences) {
 				x.fences = append(x.fences, 0)
 			}
-			x.fences[b.block] = c.endMs
+			x.fences[b.block] = x.copies[id].endMs
 		}
-		x.storing = append(x.storing, id)
 	}
 	x.fresh = x.fresh[:0]
+}
+
+// stored ends a store: its blocks can be loaded from now on.
+func (e *Engine) stored(id int32) {
+	x := &e.host
+	c := &x.copies[id]
+	if x.memory.Shared() {
+		x.held = x.held[:0]
+		for _, b := range c.blocks {
+			x.held = append(x.held, b.block)
+		}
+		e.pool.Release(x.held)
+	}
+	e.events.hostStored(c.blocks)
+	e.freeCopy(id)
 }
 
 // fence is when a block is no longer read for a store.

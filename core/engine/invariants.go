@@ -47,12 +47,14 @@ func (e *Engine) check() {
 
 // heldByStores counts the blocks that copies to shared host memory still read.
 func (e *Engine) heldByStores() (held int) {
-	if e.host.shared == nil {
+	if !e.host.on || !e.host.memory.Shared() {
 		return 0
 	}
-	for _, list := range [][]int32{e.host.fresh, e.host.storing} {
-		for _, id := range list {
-			held += len(e.host.copies[id].blocks)
+	for id, c := range e.host.copies {
+		for _, b := range c.blocks {
+			if e.host.reads.Get(b.hash) != int32(id) {
+				held++
+			}
 		}
 	}
 	return held

@@ -14,19 +14,23 @@ import (
 // A second model of the vLLM and TensorRT-LLM engines, written from the notes with lists that
 // are searched from end to end. It knows no hash: a block is identified by the
 // text of all tokens up to its end. It shares no code with the engine but the
-// random stream, not even the durations.
+// random stream and host memory, which has a naive model of its own, not even
+// the durations.
 
 type naiveBlock struct {
 	content  string // "" until it is complete and cached
 	refs     int
 	cachedAt int
 	freedAt  int
+	place    int
 }
 
 type naivePool struct {
 	total  int
 	clock  int
 	blocks []*naiveBlock // all that are not free
+	places []int         // in which there was a block once, the one to be taken next last
+	made   int
 }
 
 func (p *naivePool) find(content string) *naiveBlock {
@@ -48,6 +52,7 @@ func (p *naivePool) idle() []*naiveBlock {
 func (p *naivePool) active() int { return len(p.blocks) - len(p.idle()) }
 
 func (p *naivePool) drop(b *naiveBlock) {
+	p.places = append(p.places, b.place)
 	p.blocks = slices.DeleteFunc(p.blocks, func(x *naiveBlock) bool { return x == b })
 }
 
@@ -62,15 +67,21 @@ func (p *naivePool) take(hits []*naiveBlock, fresh int) (held []*naiveBlock, gon
 		b.refs++
 		held = append(held, b)
 	}
-	for range fresh {
-		if len(p.blocks) == p.total {
-			p.drop(victims[0])
-			if p.find(victims[0].content) == nil {
-				gone = append(gone, victims[0].content)
-			}
-			victims = victims[1:]
+	for p.total-len(p.blocks) < fresh {
+		p.drop(victims[0])
+		if p.find(victims[0].content) == nil {
+			gone = append(gone, victims[0].content)
 		}
+		victims = victims[1:]
+	}
+	for range fresh {
 		b := &naiveBlock{refs: 1}
+		if n := len(p.places); n > 0 {
+			b.place, p.places = p.places[n-1], p.places[:n-1]
+		} else {
+			p.made++
+			b.place = p.made
+		}
 		p.blocks = append(p.blocks, b)
 		held = append(held, b)
 	}
@@ -101,6 +112,8 @@ type naiveRequest struct {
 	back      bool // was preempted
 	cached    int  // at the first admission, -1 before
 	signalled bool
+	named     int // complete blocks it ever had
+	naiveGuest
 }
 
 // upTo is the identity of the content of the first n tokens.
@@ -115,6 +128,7 @@ type naiveWork struct {
 // naiveEvent is a KV event: the tokens up to the end of each block.
 type naiveEvent struct {
 	removed bool
+	host    bool
 	ends    []string
 	first   int // Stored: index of the first block
 }
@@ -128,7 +142,7 @@ type naiveOutput struct {
 
 type naivePass struct {
 	end        float64
-	admissions [][2]uint64 // id, reused
+	admissions [][3]uint64 // id, reused, of it from host memory
 	pressure   []string
 	outputs    []naiveOutput
 	events     []naiveEvent
@@ -146,9 +160,11 @@ type naive struct {
 	running     []*naiveRequest
 	preemptions int
 	draws       rng.Stream
+	host        *naiveHost // nil: none
 
 	// The pass being made.
 	budget    int
+	computeMs float64       // when computing begins
 	room      []*naiveBlock // reserved for bursts
 	preempted bool
 	p         *naivePass
@@ -191,6 +207,8 @@ func (n *naive) run(now float64) *naivePass {
 	n.p = &naivePass{}
 	n.budget = n.cfg.MaxNumBatchedTokens
 	n.preempted = false
+	n.computeMs = now
+	n.host.begin()
 
 	for i := 0; i < len(n.running) && n.budget > 0; {
 		r := n.running[i]
@@ -206,14 +224,18 @@ func (n *naive) run(now float64) *naivePass {
 			i++
 		}
 	}
-	rejected := n.admit()
-	n.finish(now, rejected)
+	rejected := n.admit(now)
+	n.stores(now)
+	n.finish(rejected)
 	return n.p
 }
 
-func (n *naive) admit() (rejected []*naiveRequest) {
-	for !n.preempted && len(n.running) < n.cfg.MaxNumSeqs && len(n.waiting) > 0 {
-		r := n.waiting[0]
+func (n *naive) admit(now float64) (rejected []*naiveRequest) {
+	for !n.preempted && len(n.running) < n.cfg.MaxNumSeqs && (n.host == nil || n.budget > 0) {
+		r := n.candidate()
+		if r == nil {
+			break
+		}
 		tooLong := n.cfg.MaxModelLen > 0 && r.prompt >= n.cfg.MaxModelLen
 		asks, free := n.ceil(len(r.tokens)), n.pool.total-n.pool.active()
 		if n.cfg.Backend == config.TRTLLM {
@@ -223,32 +245,49 @@ func (n *naive) admit() (rejected []*naiveRequest) {
 			}
 		}
 		tooLarge := !r.back && asks > n.pool.total
+		if !tooLong && n.host != nil && len(r.blocks) == 0 {
+			if parks, full := n.consult(r, now); parks {
+				continue
+			} else if full {
+				break
+			}
+			free = n.pool.total - n.pool.active()
+		}
 		if tooLong || tooLarge {
 			rejected = append(rejected, r)
-			n.waiting = n.waiting[1:]
+			n.dequeue(r)
+			n.forsake(r)
 			continue
 		}
-		hit := n.hit(r)
-		shared := 0
-		for _, b := range hit {
-			if b.refs > 0 {
+		asks -= len(r.blocks)
+		var hit []*naiveBlock
+		if len(r.blocks) == 0 {
+			hit = n.hit(r)
+		}
+		shared := 0 // over the whole match, but not more than the hit
+		for end := n.cfg.BlockSize; end <= max(r.named*n.cfg.BlockSize, r.prompt); end += n.cfg.BlockSize {
+			b := n.pool.find(r.upTo(end))
+			if b == nil {
+				break
+			}
+			if b.refs > 0 && shared < len(hit) {
 				shared++
 			}
 		}
 		if asks-shared > free {
 			break
 		}
-		hadBudget := n.budget > 0
+		hadBudget, reused := n.budget > 0, r.computed+len(hit)*n.cfg.BlockSize
 		if n.schedule(r, hit) != "scheduled" {
 			break
 		}
-		n.waiting = n.waiting[1:]
+		n.dequeue(r)
 		n.running = append(n.running, r)
-		reused := len(hit) * n.cfg.BlockSize
 		if r.cached < 0 {
 			r.cached = reused
 		}
-		n.p.admissions = append(n.p.admissions, [2]uint64{r.id, uint64(reused)})
+		n.p.admissions = append(n.p.admissions, [3]uint64{r.id, uint64(reused), uint64(r.fromHost)})
+		r.fromHost = 0
 		if !hadBudget {
 			break
 		}
@@ -270,6 +309,7 @@ func (n *naive) schedule(r *naiveRequest, hit []*naiveBlock) string {
 		held, gone, ok := n.pool.take(hit, n.ceil(before+share)-len(r.blocks)-len(hit))
 		if ok {
 			r.blocks = append(r.blocks, held...)
+			n.computeMs = max(n.computeMs, n.host.fence(held[len(hit):]))
 			if len(gone) > 0 {
 				n.p.events = append(n.p.events, naiveEvent{removed: true, ends: gone})
 			}
@@ -290,6 +330,7 @@ func (n *naive) schedule(r *naiveRequest, hit []*naiveBlock) string {
 		}
 	}
 	r.computed = before + share
+	r.named = max(r.named, r.computed/n.cfg.BlockSize)
 	n.cache(r, before)
 	n.budget -= share
 	n.p.work = append(n.p.work, naiveWork{
@@ -300,7 +341,7 @@ func (n *naive) schedule(r *naiveRequest, hit []*naiveBlock) string {
 }
 
 func (n *naive) state() string {
-	return fmt.Sprintf("(%d, %d, %d)", len(n.running), len(n.waiting), n.pool.active())
+	return fmt.Sprintf("(%d, %d, %d)", len(n.running), len(n.waiting)+len(n.host.guests()), n.pool.active())
 }
 
 func (n *naive) preempt() *naiveRequest {
@@ -309,11 +350,12 @@ func (n *naive) preempt() *naiveRequest {
 		r = n.running[0]
 	}
 	text := fmt.Sprintf("%d %s->", r.id, n.state())
+	n.computeMs = max(n.computeMs, n.host.endOf(r))
 	own := len(r.blocks)
 	n.running = slices.DeleteFunc(n.running, func(x *naiveRequest) bool { return x == r })
 	n.waiting = slices.Insert(n.waiting, 0, r)
 	n.pool.give(r.blocks)
-	r.blocks, r.computed, r.back = nil, 0, true
+	r.blocks, r.computed, r.back, r.known = nil, 0, true, 0
 	n.preempted = true
 	n.preemptions++
 	n.p.pressure = append(n.p.pressure, fmt.Sprintf("%s%s own %d", text, n.state(), own))
@@ -328,7 +370,7 @@ func (n *naive) cache(r *naiveRequest, before int) {
 	news := false // the block before was news, too
 	for i, b := range r.blocks {
 		end := (i + 1) * n.cfg.BlockSize
-		if end <= before || end > r.computed {
+		if end <= before || end > r.computed || i < r.known {
 			continue
 		}
 		content := r.upTo(end)
@@ -392,7 +434,7 @@ func (n *naive) reserve() {
 	}
 }
 
-func (n *naive) finish(now float64, rejected []*naiveRequest) {
+func (n *naive) finish(rejected []*naiveRequest) {
 	_, done := n.ready()
 	for _, r := range done {
 		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, -1, true, false, n.firstSignal(r)})
@@ -418,7 +460,7 @@ func (n *naive) finish(now float64, rejected []*naiveRequest) {
 			n.p.committed = append(n.p.committed, w.r.id)
 		}
 	}
-	n.p.end = now + naivePrefill(n.cfg, count, isl, prefix)
+	n.p.end = n.computeMs + naivePrefill(n.cfg, count, isl, prefix)
 	n.p.end += naiveDecode(n.cfg, decodes, length)
 
 	for _, r := range ready {
@@ -429,7 +471,7 @@ func (n *naive) finish(now float64, rejected []*naiveRequest) {
 	for _, r := range rejected {
 		n.p.outputs = append(n.p.outputs, naiveOutput{r.id, -1, true, true, -1})
 	}
-	for _, r := range n.waiting {
+	for _, r := range append(slices.Clone(n.waiting), n.host.guests()...) {
 		if r.back {
 			n.p.queued[1] = append(n.p.queued[1], len(r.tokens))
 		} else {
@@ -490,6 +532,7 @@ func (n *naive) firstSignal(r *naiveRequest) int {
 func (n *naive) leave(r *naiveRequest) {
 	n.pool.give(r.blocks)
 	r.blocks = nil
+	n.forsake(r)
 	n.running = slices.DeleteFunc(n.running, func(x *naiveRequest) bool { return x == r })
 }
 
@@ -510,7 +553,13 @@ func (n *naive) submit(r *naiveRequest) {
 
 // cancel takes a request out wherever it is.
 func (n *naive) cancel(id uint64) {
-	n.waiting = slices.DeleteFunc(n.waiting, func(x *naiveRequest) bool { return x.id == id })
+	for _, r := range append(slices.Clone(n.waiting), n.host.guests()...) {
+		if r.id == id {
+			n.dequeue(r)
+			n.pool.give(r.blocks)
+			n.forsake(r)
+		}
+	}
 	for _, r := range slices.Clone(n.running) {
 		if r.id == id {
 			n.leave(r)

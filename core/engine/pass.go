@@ -47,10 +47,7 @@ func (e *Engine) Begin(nowMs float64) (endMs float64, ok bool) {
 	p := &e.pass
 	p.batch.reset(e.cfg.MaxNumBatchedTokens)
 	p.deferred = e.defersPrefill()
-	e.host.computeMs = nowMs
-	if s := e.host.shared; s != nil && !e.attends() {
-		s.Take(e.host.client)
-	}
+	e.host.begin(nowMs)
 
 	e.scheduleRunning()
 	e.admitWaiting()
@@ -122,12 +119,7 @@ func (e *Engine) Complete(endMs float64) bool {
 		e.requests.forget(h)
 	}
 	o := &e.out
-	o.Copied = false
-	if e.host.on {
-		o.Copied = e.settle(endMs)
-		e.submitStores(endMs)
-		o.Copied = e.settle(endMs) || o.Copied
-	}
+	o.Copied = e.finishCopies(endMs)
 	e.tryReserve(&p.lifecycle)
 	o.Outputs, o.Lifecycle = p.outputs, p.lifecycle
 	said := &e.events.logs[passLog]
@@ -205,14 +197,11 @@ func (e *Engine) admitWaiting() {
 			case wait:
 				return
 			}
-			if p.deferred && e.requests.slab[h].len()-len(hits)*e.cfg.BlockSize > 1 {
+			if p.deferred && e.requests.slab[h].len()-e.cached(h, hits) > 1 {
 				return
 			}
 		}
-		cached, budget := len(hits)*e.cfg.BlockSize, p.batch.budget
-		if e.requests.slab[h].parked {
-			cached += e.requests.slab[h].computed // loaded for it
-		}
+		cached, budget := e.cached(h, hits), p.batch.budget
 		if e.schedule(h, hits) != scheduled {
 			return
 		}
@@ -223,13 +212,23 @@ func (e *Engine) admitWaiting() {
 	}
 }
 
+// cached counts the tokens a request to be admitted has KV of: those of the hit
+// or those loaded for it.
+func (e *Engine) cached(h Handle, hits []kv.Block) int {
+	n := len(hits) * e.cfg.BlockSize
+	if r := &e.requests.slab[h]; r.parked {
+		n += r.computed
+	}
+	return n
+}
+
 // candidate is the request to be admitted next, or 0. While a destination waits
 // for blocks no prompt is computed, so only requests that have theirs count.
 func (e *Engine) candidate() Handle {
 	if len(e.destinations.pending) > 0 {
 		return e.waiting.firstActivated(e.requests.slab)
 	}
-	if h := e.firstReady(); h != 0 {
+	if h := e.host.parking.first(e.requests.slab); h != 0 {
 		return h
 	}
 	return e.waiting.head(e.requests.slab)
@@ -267,8 +266,8 @@ func (e *Engine) describe() {
 			e.out.Committed = append(e.out.Committed, w.req)
 		}
 	}
-	fresh := e.waiting.fresh.Plus(e.host.lengths.fresh)
-	back := e.waiting.back.Plus(e.host.lengths.back).Plus(e.destinations.lengths)
+	fresh := e.waiting.fresh.Plus(e.host.parking.lengths.fresh)
+	back := e.waiting.back.Plus(e.host.parking.lengths.back).Plus(e.destinations.lengths)
 	p.forward = Forward{
 		QueuedPrefills:   fresh.N(),
 		QueuedPrefillLen: fresh.Sum(),

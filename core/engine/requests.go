@@ -51,14 +51,14 @@ type request struct {
 	cachedPrefix int  // prefix tokens found at the first admission
 
 	// With host memory.
-	parked   bool // waits for a copy instead of in the queue
-	ready    bool // parked, but to be looked at again
-	loads    bool // parked, its blocks are being loaded
-	ghost    bool
-	copy     int32 // its latest store or load under way, 0: none
-	offered  int   // prompt blocks that were offered to host memory
-	fromHost int   // tokens loaded for the coming admission
-	pass     int   // number of the last pass that scheduled it
+	parked    bool  // waits for a copy instead of in the queue
+	ready     bool  // parked, but to be looked at again
+	loads     bool  // parked, its blocks are being loaded
+	leftPlace bool  // not parked, but it left its place behind
+	copy      int32 // its latest store or load under way, 0: none
+	offered   int   // prompt blocks that were offered to host memory
+	fromHost  int   // tokens loaded for the coming admission
+	pass      int   // number of the last pass that scheduled it
 
 	prompt  int  // prompt tokens scheduled in this pass
 	emitted bool // got a token in this pass

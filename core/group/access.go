@@ -40,6 +40,12 @@ func (g *Group) FailHead(i int) (h engine.Handle, tag uint32, ok bool) {
 	return g.ranks[i].engine.FailHead()
 }
 
+// Unload is the Unload of rank i.
+func (g *Group) Unload(i int) bool {
+	r := &g.ranks[i]
+	return r.sglang == nil && r.engine.Unload()
+}
+
 // Preemptions counts the requests preempted on rank i since the start.
 func (g *Group) Preemptions(i int) int {
 	if r := &g.ranks[i]; r.sglang != nil {

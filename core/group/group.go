@@ -47,27 +47,24 @@ func New(cfg config.Engine, workerID uint64) *Group {
 }
 
 // NewSharing is New for a group whose ranks share host memory with others: they
-// are the clients of it from number first on. shared is nil unless cfg asks for
-// a pool that is shared.
-func NewSharing(cfg config.Engine, workerID uint64, shared *offload.Shared, first int32) *Group {
+// are the clients of it from number first on. memory is nil unless cfg asks for
+// memory that is shared.
+func NewSharing(cfg config.Engine, workerID uint64, memory *offload.Memory, first int32) *Group {
 	g := &Group{ranks: make([]rank, cfg.DPSize), ends: make([]float64, cfg.DPSize), stirred: make([]bool, cfg.DPSize)}
 	for i := range g.ranks {
-		g.ranks[i] = newRank(cfg, workerID, i, shared, first+int32(i))
+		g.ranks[i] = newRank(cfg, workerID, i, memory, first+int32(i))
 	}
 	return g
 }
 
 // NewHost returns the host memory that the ranks of so many workers share, nil
 // if each has its own or none.
-func NewHost(cfg config.Engine, workers int) *offload.Shared {
+func NewHost(cfg config.Engine, workers int) *offload.Memory {
 	o := cfg.HostOffload
 	if o.Blocks == 0 || o.Scope != config.ClusterShared {
 		return nil
 	}
-	return offload.NewShared(offload.SharedConfig{
-		Blocks: o.Blocks, Clients: workers * cfg.DPSize, LatencyMs: o.FirstByteLatencyMs,
-		ClientGBs: [2]float64{o.D2HGBs, o.H2DGBs}, TotalGBs: [2]float64{o.SharedD2HGBs, o.SharedH2DGBs},
-	})
+	return offload.New(o, workers*cfg.DPSize)
 }
 
 // Ranks is the number of ranks.

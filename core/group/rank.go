@@ -19,11 +19,11 @@ type rank struct {
 	sglang *sglang.Rank
 }
 
-func newRank(cfg config.Engine, workerID uint64, index int, shared *offload.Shared, client int32) rank {
+func newRank(cfg config.Engine, workerID uint64, index int, memory *offload.Memory, client int32) rank {
 	if cfg.Backend == config.SGLang {
 		return rank{sglang: sglang.NewRank(cfg, workerID, index)}
 	}
-	return rank{engine: engine.NewSharing(cfg, workerID, index, shared, client)}
+	return rank{engine: engine.NewSharing(cfg, workerID, index, memory, client)}
 }
 
 func (r *rank) ready() bool {

@@ -2,53 +2,55 @@ package offload
 
 import "math"
 
-// Link is one direction of the connection between a shared pool and its
-// clients. Copies of one direction share it: each gets an equal part of its
-// client's bandwidth or, if that is less, of the pool's. A copy whose first
-// byte is still on its way takes no part.
-type Link struct {
-	clientRate float64 // bytes/ms; 0: no limit
-	totalRate  float64
-	latencyMs  float64
-	nowMs      float64 // what is left of the copies is as of this time
-	jobs       []job   // in the order they were submitted
-	active     []int   // by client: copies that move bytes
-	moving     int     // sum of active
+// bytesPerMs turns decimal GB/s into bytes per millisecond.
+const bytesPerMs = 1e6
+
+// link is one direction between host memory and its clients. The copies of a
+// client that has the memory for itself follow each other. Those of clients that
+// share it go at once: each has an equal part of its client's bandwidth or, if
+// that is less, of the memory's; one whose first byte is still on its way takes
+// no part.
+type link struct {
+	rate      float64 // of a client, bytes/ms; 0: no limit
+	latencyMs float64
+	jobs      []job // under way; in the order they were decided on
+
+	tailMs float64 // when the last copy ends, if they follow each other
+
+	shared    bool
+	totalRate float64
+	nowMs     float64 // what is left of the copies is as of this time
+	active    []int   // by client: copies that move bytes
+	moving    int     // sum of active
+	nextMs    float64 // what next says, if it is known
+	known     bool
 }
 
 // job is one copy under way.
 type job struct {
-	client  int32
-	order   uint64  // in which copies were decided on
-	copy    int32   // the client's name for it
-	startMs float64 // of its first byte
+	client int32
+	id     int32
+	order  uint64
+	endMs  float64 // if nothing changes before
+	hashes []uint64
+
+	startMs float64 // of the first byte, in shared memory
 	left    float64 // bytes
-	endMs   float64 // if nothing changes before; scratch
 	moves   bool
-	hashes  []uint64
 }
 
-func newLink(clientGBs, totalGBs, latencyMs float64, clients int) Link {
-	return Link{
-		clientRate: clientGBs * bytesPerMs, totalRate: totalGBs * bytesPerMs, latencyMs: latencyMs, active: make([]int, clients),
-	}
+func newLink(gbs, latencyMs float64) link {
+	return link{rate: gbs * bytesPerMs, latencyMs: latencyMs, nextMs: math.Inf(1)}
 }
 
-// rate is the speed of a copy of a client in bytes/ms, +Inf without limits.
-func (l *Link) rate(client int32) float64 {
-	r := math.Inf(1)
-	if l.clientRate > 0 {
-		r = l.clientRate / float64(l.active[client])
-	}
-	if l.totalRate > 0 {
-		r = min(r, l.totalRate/float64(l.moving))
-	}
-	return r
+// share lets clients share the link.
+func (l *link) share(gbs float64, clients int) {
+	l.shared, l.totalRate, l.active = true, gbs*bytesPerMs, make([]int, clients)
 }
 
-// submit queues a copy at nowMs; its hashes are copied.
-func (l *Link) submit(client, copy int32, order uint64, bytes int, hashes []uint64, nowMs float64) {
-	l.move(nowMs)
+// submit adds a copy that may begin at fromMs and returns its end, 0 in shared
+// memory.
+func (l *link) submit(c *Copy, fromMs float64) (endMs float64) {
 	n := len(l.jobs)
 	if n < cap(l.jobs) {
 		l.jobs = l.jobs[:n+1]
@@ -56,45 +58,66 @@ func (l *Link) submit(client, copy int32, order uint64, bytes int, hashes []uint
 		l.jobs = append(l.jobs, job{})
 	}
 	j := &l.jobs[n]
-	*j = job{client: client, copy: copy, order: order, startMs: nowMs + l.latencyMs, left: float64(bytes), hashes: append(j.hashes[:0], hashes...)}
-	for i := n; i > 0 && l.jobs[i-1].order > order; i-- {
+	*j = job{client: c.Client, id: c.ID, order: c.Order, hashes: append(j.hashes[:0], c.Hashes...)}
+	if !l.shared {
+		l.tailMs = max(l.tailMs, fromMs+l.latencyMs)
+		if l.rate > 0 {
+			l.tailMs += float64(c.Bytes) / l.rate
+		}
+		j.endMs = l.tailMs
+		return j.endMs
+	}
+	l.move(fromMs)
+	j.startMs, j.left = fromMs+l.latencyMs, float64(c.Bytes)
+	for i := n; i > 0 && l.jobs[i-1].order > l.jobs[i].order; i-- {
 		l.jobs[i-1], l.jobs[i] = l.jobs[i], l.jobs[i-1]
 	}
+	l.known = false
 	l.start()
-}
-
-// start lets the copies move whose first byte has come.
-func (l *Link) start() {
-	for i := range l.jobs {
-		if j := &l.jobs[i]; !j.moves && j.startMs <= l.nowMs {
-			j.moves = true
-			l.active[j.client]++
-			l.moving++
-		}
-	}
+	return 0
 }
 
 // next is when the next copy ends or begins to move, +Inf if none is under way.
-func (l *Link) next() float64 {
-	at := math.Inf(1)
+func (l *link) next() float64 {
+	if !l.shared {
+		if len(l.jobs) > 0 {
+			return l.jobs[0].endMs
+		}
+		return math.Inf(1)
+	}
+	if l.known {
+		return l.nextMs
+	}
+	l.nextMs, l.known = math.Inf(1), true
 	for i := range l.jobs {
 		j := &l.jobs[i]
-		if !j.moves {
-			at = min(at, j.startMs)
-			continue
+		j.endMs = j.startMs
+		if j.moves {
+			j.endMs = l.nowMs
+			if r := l.speed(j.client); !math.IsInf(r, 1) {
+				j.endMs += j.left / r
+			}
 		}
-		j.endMs = l.nowMs
-		if r := l.rate(j.client); !math.IsInf(r, 1) {
-			j.endMs += j.left / r
-		}
-		at = min(at, j.endMs)
+		l.nextMs = min(l.nextMs, j.endMs)
 	}
-	return at
+	return l.nextMs
+}
+
+// speed is that of a moving copy of a client in bytes/ms, +Inf without limits.
+func (l *link) speed(client int32) float64 {
+	r := math.Inf(1)
+	if l.rate > 0 {
+		r = l.rate / float64(l.active[client])
+	}
+	if l.totalRate > 0 {
+		r = min(r, l.totalRate/float64(l.moving))
+	}
+	return r
 }
 
 // move moves bytes until toMs; nothing ends or starts before.
-func (l *Link) move(toMs float64) {
-	if toMs <= l.nowMs {
+func (l *link) move(toMs float64) {
+	if !l.shared || toMs <= l.nowMs {
 		return
 	}
 	for i := range l.jobs {
@@ -102,30 +125,48 @@ func (l *Link) move(toMs float64) {
 		if !j.moves {
 			continue
 		}
-		if r := l.rate(j.client); !math.IsInf(r, 1) {
+		if r := l.speed(j.client); !math.IsInf(r, 1) {
 			j.left = max(j.left-float64(r*(toMs-l.nowMs)), 0)
 		}
 	}
-	l.nowMs = toMs
+	l.nowMs, l.known = toMs, l.known && len(l.jobs) == 0
 }
 
-// advance goes to atMs, the time of the next event, and gives the copies that
-// end there to done, in the order they were submitted.
-func (l *Link) advance(atMs float64, done func(*job)) {
-	l.move(atMs)
-	for i := 0; i < len(l.jobs); {
-		j := l.jobs[i]
-		if !j.moves || j.endMs != atMs {
-			i++
-			continue
+// start lets the copies move whose first byte has come.
+func (l *link) start() {
+	if !l.shared {
+		return
+	}
+	for i := range l.jobs {
+		if j := &l.jobs[i]; !j.moves && j.startMs <= l.nowMs {
+			j.moves = true
+			l.active[j.client]++
+			l.moving++
+			l.known = false
 		}
-		done(&j)
+	}
+}
+
+// ended is the place of the first copy that ends at atMs, which next has said,
+// or -1.
+func (l *link) ended(atMs float64) int {
+	for i := range l.jobs {
+		if j := &l.jobs[i]; j.endMs == atMs && (j.moves || !l.shared) {
+			return i
+		}
+	}
+	return -1
+}
+
+// remove takes out a copy that has ended.
+func (l *link) remove(i int) {
+	j := l.jobs[i]
+	if j.moves {
 		l.active[j.client]--
 		l.moving--
-		last := len(l.jobs) - 1
-		copy(l.jobs[i:], l.jobs[i+1:])
-		l.jobs[last] = job{hashes: j.hashes}
-		l.jobs = l.jobs[:last]
 	}
-	l.start()
+	last := len(l.jobs) - 1
+	copy(l.jobs[i:], l.jobs[i+1:])
+	l.jobs[last] = job{hashes: j.hashes} // its room is used again
+	l.jobs, l.known = l.jobs[:last], false
 }

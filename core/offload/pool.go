@@ -1,21 +1,29 @@
-// Package offload is the second home of KV blocks: a pool of host memory and
-// the two lanes over which blocks are copied from and to the GPU.
+// Package offload is the second home of KV blocks: host memory, and the links
+// over which blocks are copied from and to GPUs.
 //
-// It owns which contents are in the pool, on their way into it or being read
+// It owns which contents are in host memory, on their way into it or being read
 // from it, which of them has to go when room is needed, and when a copy ends.
-// It does not own the GPU's blocks (core/kv), requests or the clock: its caller
-// says when a copy may start and tells it when one has ended.
+// It does not own the GPU's blocks (core/kv), requests or the clock: its clients,
+// the ranks, say when a copy may begin and take note of what has ended.
 //
 // Contents are named by sequence hashes. One is absent, pending (its copy has
-// been decided on but has not ended) or resident.
+// been decided on but has not ended) or resident. A content is copied to host
+// memory once at a time, but several clients may read it at once.
+//
+// In memory that clients share, what is left of a copy is brought up to date
+// whenever the reference does so: when a copy is submitted or ends, when a pass
+// ends, when a store is decided on. Its bytes are floats, so the moments at
+// which that happens show in the last bits of its end.
 //
 // Invariants:
 //   - pending and resident contents together never exceed the pool.
 //   - resident contents stand in one list by the time of their last use, those
 //     that arrived together by hash; the first that nobody reads goes first.
-//   - calls on a warm pool allocate nothing.
+//   - of the copies that end at one time, those to host memory end first, and of
+//     one direction the one decided on first.
+//   - calls on warm memory allocate nothing.
 //
-// Source: engine notes §11 (scope dp_rank_local).
+// Source: engine notes §11 (scopes dp_rank_local and cluster_shared).
 package offload
 
 import (
@@ -43,7 +51,7 @@ type entry struct {
 	prev, next int32 // neighbours in the list; next also links free slots
 }
 
-// Pool is the host memory of one rank.
+// Pool is the blocks of host memory.
 type Pool struct {
 	total   int
 	used    int
@@ -55,8 +63,8 @@ type Pool struct {
 	scratch []uint64
 }
 
-// New returns an empty pool of total blocks.
-func New(total int) *Pool {
+// NewPool returns an empty pool of total blocks.
+func NewPool(total int) *Pool {
 	return &Pool{total: total, entries: make([]entry, 1, 64), table: hashtable.New()}
 }
 
@@ -78,9 +86,6 @@ func (p *Pool) State(hash uint64) State {
 	}
 	return Resident
 }
-
-// Reading reports whether a resident content is being copied to the GPU.
-func (p *Pool) Reading(hash uint64) bool { return p.entries[p.table.Get(hash)].readers > 0 }
 
 // Store makes absent contents pending. It makes room by dropping resident
 // contents that nobody reads and that keep does not hold, the one longest
@@ -159,7 +164,7 @@ func (p *Pool) Touch(hash uint64) {
 	}
 }
 
-// Read and Done surround the copy of a resident content to the GPU.
+// Read and Done surround the copy of a resident content to a GPU.
 func (p *Pool) Read(hash uint64) { p.entries[p.table.Get(hash)].readers++ }
 func (p *Pool) Done(hash uint64) { p.entries[p.table.Get(hash)].readers-- }
 

@@ -14,7 +14,7 @@ func (p *Pool) states(hashes ...uint64) (list []State) {
 }
 
 func TestStoreAndArrive(t *testing.T) {
-	p := New(4)
+	p := NewPool(4)
 	if !p.Store([]uint64{30, 10, 20}, nil) || p.Used() != 3 || p.Total() != 4 {
 		t.Fatalf("%d of %d used", p.Used(), p.Total())
 	}
@@ -38,15 +38,12 @@ func TestStoreAndArrive(t *testing.T) {
 }
 
 func TestWhoGoesFirst(t *testing.T) {
-	p := New(4)
+	p := NewPool(4)
 	p.Store([]uint64{1, 2, 3, 4}, nil)
 	p.Arrive([]uint64{1, 2, 3, 4})
 	p.Touch(1)
 	p.Touch(99) // unknown
 	p.Read(2)
-	if !p.Reading(2) || p.Reading(3) || p.Reading(99) {
-		t.Error("who is read is not known")
-	}
 	if p.Store([]uint64{5, 6, 7}, []uint64{3}) {
 		t.Error("made room by what is read or kept")
 	}
@@ -54,35 +51,14 @@ func TestWhoGoesFirst(t *testing.T) {
 		t.Errorf("evicted %v, want 4 and 1", p.Evicted())
 	}
 	p.Done(2)
-	if p.Reading(2) || !p.Store([]uint64{7}, nil) || !slices.Equal(p.Evicted(), []uint64{2}) {
+	if !p.Store([]uint64{7}, nil) || !slices.Equal(p.Evicted(), []uint64{2}) {
 		t.Errorf("evicted %v, want 2", p.Evicted())
-	}
-}
-
-func TestLane(t *testing.T) {
-	l := NewLane(4, 0.5)
-	for i, c := range []struct {
-		bytes        int
-		from, wanted float64
-	}{
-		{8e6, 10, 12.5},   // latency, 2 ms
-		{4e6, 11, 13.5},   // behind the first
-		{4e6, 20, 21.5},   // idle
-		{4e6, 21.2, 22.7}, // its latency passes while the other copies
-	} {
-		if got := l.Copy(c.bytes, c.from); got != c.wanted {
-			t.Errorf("copy %d ends at %v, want %v", i, got, c.wanted)
-		}
-	}
-	instant := NewLane(0, 0)
-	if got := instant.Copy(1e9, 7); got != 7 {
-		t.Errorf("without a bandwidth it ends at %v", got)
 	}
 }
 
 // Churn of a full pool allocates nothing and loses nothing.
 func TestChurn(t *testing.T) {
-	p := New(50)
+	p := NewPool(50)
 	rng := rand.New(rand.NewPCG(1, 2))
 	cohort := make([]uint64, 4)
 	round := func() {

@@ -27,11 +27,16 @@ func (s *Sim) nextInternalMs() float64 {
 }
 
 // internal lets the idle workers do what is due by now, in the order of their
-// ids. A worker that did something is driven. False: the router asks or is at
-// fault; it is called again to go on.
+// ids. A worker that did something is driven. Anything due counts as received,
+// which in shared memory may be that a copy's first byte comes. False: the router
+// asks or is at fault; it is called again to go on.
 func (s *Sim) internal() bool {
+	if s.host != nil && s.host.NextMs() <= s.books.nowMs {
+		s.received = true
+	}
 	for id, w := range s.copiers {
 		if !s.flying[id] && w.Internal(s.books.nowMs) {
+			s.received = true
 			s.wake(int32(id))
 			s.publishCopies(int32(id))
 		}
@@ -47,7 +52,7 @@ func (s *Sim) later(id int32) bool {
 	copied := s.copiers[id].Copied()
 	if copied {
 		s.copied = append(s.copied, id)
-		s.moved = true
+		s.parked.again = true
 	}
 	if copied || s.host != nil {
 		s.again = append(s.again, id)
@@ -67,16 +72,20 @@ func (s *Sim) rescan() {
 	s.again, s.copied = s.again[:0], s.copied[:0]
 }
 
-// stir makes all idle workers due where they share host memory: what one does
-// there another may see.
-func (s *Sim) stir() {
-	if s.host == nil || !s.moved {
-		return
+// unblock lets a run with shared host memory go on that has no next timestamp:
+// only now is it certain that a worker's head waits for nothing. It fails that
+// of the first worker that has one, as drive does with other workers; settle
+// tells of it.
+func (s *Sim) unblock() bool {
+	if s.host == nil || s.cfg.Parity {
+		return false
 	}
-	s.moved = false
 	for id, w := range s.workers {
-		if !s.flying[id] && w.Ready() {
-			s.wake(int32(id))
+		if w.Ready() {
+			w.FailHead()
+			s.landing = int32(id)
+			return true
 		}
 	}
+	return false
 }

@@ -43,6 +43,9 @@ func (s *Sim) unpark(received bool) {
 			s.wake(w)
 		}
 		p.list = p.list[:0]
+		if s.host != nil {
+			s.wakeAll()
+		}
 	}
 	p.again = received
 }
@@ -57,5 +60,15 @@ func (s *Sim) affect() {
 		s.begun++
 		s.workers[w].Begin(s.books.nowMs)
 		complete(s.workers[w], s.books.nowMs)
+	}
+}
+
+// wakeAll makes all idle workers with work due: where they share host memory,
+// what one does there another may see.
+func (s *Sim) wakeAll() {
+	for id, w := range s.workers {
+		if !s.flying[id] && w.Ready() {
+			s.wake(int32(id))
+		}
 	}
 }

@@ -52,7 +52,7 @@ type note struct {
 	admits []Admission
 }
 
-func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, host *offload.Shared) *plain {
+func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, host *offload.Memory) *plain {
 	e := cfg.Engine
 	e.EmitKVEvents, e.EmitKVTokenIDs = cfg.Routing.Mode == config.KVRouter, false
 	g := group.NewSharing(e, uint64(id), host, int32(id*e.DPSize))
@@ -312,11 +312,14 @@ func (p *plain) judge(rank int, out *engine.Out) {
 }
 
 // FailHead ends what is hopeless on every rank: the head of the queue or, if
-// the pass was a decode step of SGLang that found no room, the one that runs.
+// the pass was a decode step of SGLang that found no room, the one that runs. A
+// rank that holds blocks loaded for others gives some back instead.
 func (p *plain) FailHead() {
-	p.ended, p.failing = p.ended[:0], true
+	p.committed, p.ended, p.failing = 0, p.ended[:0], true
 	for rank := range p.notes {
-		p.failHead(rank)
+		if !p.g.Unload(rank) {
+			p.failHead(rank)
+		}
 	}
 }
 

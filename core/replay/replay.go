@@ -103,7 +103,7 @@ type Sim struct {
 	numbers  *numbers        // plain engines: hash ids as tokens
 	talk     *talk           // nil: the workload's inputs are whole prompts
 	answers  *timing.Cache   // of an outside provider of durations
-	host     *offload.Shared // host memory of all workers; nil: they have their own or none
+	host     *offload.Memory // host memory of all workers; nil: they have their own or none
 	tape     *recorder       // nil: nobody asks
 
 	capMs    float64 // no timestamp after it is entered
@@ -115,7 +115,6 @@ type Sim struct {
 	driven   int     // of due: those driven already, while driving; the others ascend then
 	again    []int32 // driven without effect: once more after the next effect
 	copied   []int32 // of them, those to drive once more in any case
-	moved    bool    // something has happened since all idle workers were driven
 	driving  bool
 	asking   int32 // worker whose pass waits for its duration; -1: none
 	landing  int32 // worker whose pass has ended and is being told; -1: none
@@ -286,6 +285,10 @@ func (s *Sim) Step(budget int) Status {
 			return Idle
 		}
 		if math.IsInf(t, 1) {
+			if s.unblock() {
+				budget -= s.settle()
+				continue
+			}
 			return s.finish()
 		}
 		if t > s.capMs {
@@ -293,7 +296,6 @@ func (s *Sim) Step(budget int) Status {
 			return Done
 		}
 		s.books.tick(t)
-		s.moved = true
 		budget -= s.settle()
 	}
 	if s.unanswered() {

@@ -20,7 +20,6 @@ func (s *Sim) settle() int {
 			}
 			s.unpark(s.received)
 			s.received = false
-			s.stir()
 			if len(s.due) == 0 {
 				return 1 + int(s.begun-before)
 			}
@@ -142,7 +141,6 @@ func (s *Sim) drive(id int32) bool {
 				s.busy.push(event{atMs: endMs, id: id})
 				s.flying[id] = true
 				s.affect()
-				s.moved = true
 				s.rescan()
 				return true
 			}
@@ -170,7 +168,6 @@ func (s *Sim) drive(id int32) bool {
 		}
 		s.show(id)
 		s.landing = -1
-		s.moved = true
 		if s.rescan(); s.due[s.driven] != id {
 			return true
 		}

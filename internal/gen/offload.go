@@ -1,6 +1,9 @@
 package gen
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // offload gives a case host memory, and prompts that come back after others
 // have pushed them off the GPU. Bandwidths and sizes are such that copies often
@@ -33,8 +36,12 @@ func offload(r *Rand, c *ReplayCase) {
 		h["latency_to_first_byte_ms"] = pick(r, 0, 0.1, 1, 2, 5, 10, 30)
 	}
 	c.comeBack(r)
-	if scoped := NewRand(r.Uint64()); scoped.Chance(0.5) {
+	scoped := NewRand(r.Uint64())
+	if scoped.Chance(0.5) {
 		share(scoped, h)
+	}
+	if launch["dp_size"] != nil {
+		interval(scoped, c)
 	}
 }
 
@@ -71,4 +78,49 @@ func (c *ReplayCase) comeBack(r *Rand) {
 		row.OutputTokens, row.OutputLength = nil, ptr(int64(pick(r, 0, 1, 1, 2, r.Between(1, 8))))
 		c.Rows = append(c.Rows, row)
 	}
+}
+
+// pressed is a case under pressure on both pools: few prompts that come back all
+// the time, long outputs, preemptions, room for hardly more than one request.
+func pressed(seed uint64) *ReplayCase {
+	r := NewRand(seed ^ 0x97E55ED)
+	size, gpu := pick(r, 4, 8, 16), r.Between(6, 14)
+	c := &ReplayCase{Name: fmt.Sprintf("g2-%d", seed), Files: []string{TraceFile}, Kwargs: map[string]any{"trace_block_size": size}}
+	e := c.Engine()
+	e["backend"], e["block_size"], e["num_gpu_blocks"] = "vllm", size, gpu
+	e["kv_cache_bytes_per_token"] = 1_000_000 / size
+	e["timing_model"] = map[string]any{"type": "fixed", "prefill_ms": 10, "decode_ms": 2}
+	h := map[string]any{
+		"num_host_blocks":    r.Between(4, 60),
+		"d2h_bandwidth_gbps": pick(r, 0, 0.0625, 0.25, 1),
+		"h2d_bandwidth_gbps": pick(r, 0.1, 0.25, 0.5, 1),
+	}
+	e["native_host_offload"] = h
+	if r.Chance(0.3) {
+		e["preemption_mode"] = "fifo"
+	}
+	if r.Chance(0.5) {
+		share(r, h)
+	}
+	if r.Chance(0.5) {
+		c.Kwargs["num_workers"] = r.Between(1, 4)
+	}
+	if r.Chance(0.2) {
+		object(c.Kwargs, "extra_engine_args")["dp_size"] = r.Between(2, 3)
+		interval(r, c)
+	}
+	clock, prompts := 0.0, r.Between(1, 4)
+	for range r.Between(6, 40) {
+		blocks, first := r.Between(1, gpu*2/3), uint64(100*r.Intn(prompts))
+		ids := make([]uint64, blocks+1)
+		for i := range ids {
+			ids[i] = first + uint64(i)
+		}
+		clock += float64(pick(r, 0, 0, 0, 2, 10, 40))
+		c.Rows = append(c.Rows, Row{
+			Timestamp: ptr(clock), HashIDs: ids, InputLength: ptr(int64(blocks*size + pick(r, 0, 1, size-1))),
+			OutputLength: ptr(int64(pick(r, 0, 1, r.Between(1, size), r.Between(size, 4*size)))),
+		})
+	}
+	return c
 }
