@@ -19,6 +19,7 @@ type timed struct {
 	clock clock.Clock
 	mu    sync.Mutex
 	atMs  []float64 // of tokens
+	late  []float64 // ms, of tokens behind the model's time
 	last  worker.Signal
 	end   chan struct{}
 }
@@ -29,7 +30,8 @@ func (s *timed) Signal(x worker.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.Token {
-		s.atMs = append(s.atMs, s.clock.NowMs())
+		now := s.clock.NowMs()
+		s.atMs, s.late = append(s.atMs, now), append(s.late, now-x.AtMs)
 	}
 	if s.last = x; x.End != worker.Running {
 		close(s.end)
@@ -118,12 +120,13 @@ func TestLoopConcurrently(t *testing.T) {
 }
 
 // BenchmarkTrueTime plays the beginning of a trace in real time and reports by
-// how many per cent the medians of TTFT and ITL differ from those of a replay of
-// the same arrivals.
+// how many per cent the medians of TTFT and ITL differ from those of the same
+// arrivals offline: stepped at exact times, which TestEqualsReplay holds against a
+// replay.
 func BenchmarkTrueTime(b *testing.B) {
 	cfg := config.Defaults(config.VLLM)
 	for b.Loop() {
-		arrivals, want := offline(b, cfg, 40)
+		arrivals, _ := offline(b, cfg, 40)
 		c := clock.NewWall(true)
 		l := worker.NewLoop(worker.New(cfg, 0, worker.Options{}), c)
 		ctx, cancel := context.WithCancel(b.Context())
@@ -135,17 +138,28 @@ func BenchmarkTrueTime(b *testing.B) {
 			sinks[i], cameMs[i] = newTimed(c), c.NowMs()
 			l.Submit(worker.Request{UUID: uuid(i + 1), Tokens: a.prompt, MaxOutput: a.output}, sinks[i])
 		}
-		var ttft, itl, wantTTFT, wantITL []float64
 		for i, s := range sinks {
 			<-s.end
-			at, r := s.times(), want[i]
-			ttft, wantTTFT = append(ttft, at[0]-cameMs[i]), append(wantTTFT, r.FirstTokenMs-r.ArrivalMs)
-			itl = append(itl, (at[len(at)-1]-at[0])/float64(len(at)-1))
-			wantITL = append(wantITL, (r.LastTokenMs-r.FirstTokenMs)/float64(r.OutputLength-1))
+			arrivals[i].atMs = cameMs[i]
 		}
 		cancel()
+		want := drive(b, cfg, arrivals, 0)
+		var ttft, itl, wantTTFT, wantITL []float64
+		for i, s := range sinks {
+			at, r := s.times(), want[i]
+			ttft, wantTTFT = append(ttft, at[0]-cameMs[i]), append(wantTTFT, r.firstMs-cameMs[i])
+			itl = append(itl, (at[len(at)-1]-at[0])/float64(len(at)-1))
+			wantITL = append(wantITL, (r.lastMs-r.firstMs)/float64(r.tokens-1))
+		}
 		b.ReportMetric(100*(median(ttft)/median(wantTTFT)-1), "%TTFT")
 		b.ReportMetric(100*(median(itl)/median(wantITL)-1), "%ITL")
+		var late []float64
+		for _, s := range sinks {
+			late = append(late, s.late...)
+		}
+		slices.Sort(late)
+		b.ReportMetric(median(late), "ms-late")
+		b.ReportMetric(late[len(late)*99/100], "ms-late-p99")
 		b.ReportMetric(median(ttft), "msTTFT")
 		b.ReportMetric(median(itl), "msITL")
 	}

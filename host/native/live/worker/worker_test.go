@@ -55,7 +55,7 @@ func TestLateCallsDoNotAddUp(t *testing.T) {
 
 // drive steps a worker through arrivals, each call lateMs after the time that
 // was named. Requests say when they came.
-func drive(t *testing.T, cfg config.Engine, arrivals []arrival, lateMs float64) []record {
+func drive(t testing.TB, cfg config.Engine, arrivals []arrival, lateMs float64) []record {
 	t.Helper()
 	w := worker.New(cfg, 0, worker.Options{})
 	records := make([]record, len(arrivals))
