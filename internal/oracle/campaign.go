@@ -72,7 +72,7 @@ func (c *Campaign) Run() (Tally, error) {
 					diffs := Compare(ref, ours)
 					text := ""
 					if diffs != nil {
-						if text, err = c.report(p, kase, ref, ours); err != nil {
+						if text, err = c.report(p, kase, ref, ours, diffs); err != nil {
 							return err
 						}
 					}
@@ -141,8 +141,10 @@ func (p *pair) ask(kase *gen.ReplayCase) (ref, ours Answer, err error) {
 	return ref, ours, err
 }
 
-// report shrinks a case that differs, records it and words the finding.
-func (c *Campaign) report(p *pair, kase *gen.ReplayCase, ref, ours Answer) (string, error) {
+// report shrinks a case that differs, records it and words the finding. A
+// reference that draws lots may agree when it is asked again; then the first
+// differences are told.
+func (c *Campaign) report(p *pair, kase *gen.ReplayCase, ref, ours Answer, first []string) (string, error) {
 	var broken error
 	small, minimal := Shrink(kase, func(candidate *gen.ReplayCase) bool {
 		r, o, err := p.ask(candidate)
@@ -164,7 +166,11 @@ func (c *Campaign) report(p *pair, kase *gen.ReplayCase, ref, ours Answer) (stri
 	if !minimal {
 		text += fmt.Sprintf("(shrinking stopped after %d candidates)\n", c.ShrinkSteps)
 	}
-	for _, d := range Compare(r, o) {
+	diffs := Compare(r, o)
+	if diffs == nil {
+		small, r, diffs = kase, ref, append([]string{"asked again, the reference agrees; at first:"}, first...)
+	}
+	for _, d := range diffs {
 		text += "  " + d + "\n"
 	}
 	head, err := small.MarshalCase()

@@ -70,7 +70,7 @@ func Ours(dir string, c *gen.ReplayCase, reference Answer) (a Answer) {
 
 // lots is how many seeds are tried for the end that a run of the reference's
 // with a KV router came to.
-const lots = 64
+const lots = 400
 
 // places are where the reference's routers have placed turns: that of all
 // workers, or those of two pools.
