@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dryserve/dryserve/host/native/completion"
+	"github.com/dryserve/dryserve/host/native/sweep"
 	"github.com/spf13/pflag"
 )
 
@@ -29,6 +30,8 @@ type settings struct {
 	all       bool
 	maxErrors int
 	output    string
+	jobs      int // of a sweep
+	view      sweep.View
 }
 
 // commands lists them in the order of the help.
@@ -37,6 +40,10 @@ func commands() []subcommand {
 		{
 			name: "diff", args: "A.json B.json", summary: "compare two reports", about: diffAbout, files: true,
 			flags: diffFlags, run: runDiff,
+		},
+		{
+			name: "sweep", args: "SCENARIO.yaml", summary: "run every combination of some settings and compare them (docs/sweep.md)", about: sweepAbout, files: true,
+			flags: sweepFlags, run: runSweep,
 		},
 		{
 			name: "validate", args: "TRACE...", summary: "check a trace and describe it", about: validateAbout, files: true,

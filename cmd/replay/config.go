@@ -32,6 +32,26 @@ func (o *options) readConfig(all *pflag.FlagSet) error {
 	if o.config == "" {
 		return usagef("--config is empty; a path is accepted")
 	}
+	file, err := scenario.Read(o.config, knownKeys(all))
+	if err != nil {
+		return err
+	}
+	for _, s := range file.Settings {
+		if all.Changed(s.Name) {
+			continue
+		}
+		if err := o.take(s); err != nil {
+			return err
+		}
+	}
+	if len(o.traces) == 0 {
+		o.traces = file.Traces
+	}
+	return nil
+}
+
+// knownKeys are the flags that a file may have.
+func knownKeys(all *pflag.FlagSet) scenario.Known {
 	known := scenario.Known{Kind: func(name string) scenario.Kind { return kindOf(all.Lookup(name)) }}
 	all.VisitAll(func(f *pflag.Flag) {
 		if _, later := f.Value.(*laterValue); later {
@@ -40,24 +60,18 @@ func (o *options) readConfig(all *pflag.FlagSet) error {
 			known.Names = append(known.Names, f.Name)
 		}
 	})
-	file, err := scenario.Read(o.config, known)
-	if err != nil {
-		return err
+	return known
+}
+
+// take sets a flag as the file says.
+func (o *options) take(s scenario.Setting) error {
+	if o.flags.Set(s.Name, s.Text) != nil {
+		return fmt.Errorf("%s:%d: %s is %s; %s is accepted", o.config, s.Line, s.Name, cliutil.Quote(s.Text), accepts(o.flags.Lookup(s.Name)))
 	}
-	o.origin = map[string]scenario.Setting{}
-	for _, s := range file.Settings {
-		flag := all.Lookup(s.Name)
-		if flag.Changed {
-			continue
-		}
-		if all.Set(s.Name, s.Text) != nil {
-			return fmt.Errorf("%s:%d: %s is %s; %s is accepted", o.config, s.Line, s.Name, cliutil.Quote(s.Text), accepts(flag))
-		}
-		o.origin[s.Name] = s
+	if o.origin == nil {
+		o.origin = map[string]scenario.Setting{}
 	}
-	if len(o.traces) == 0 {
-		o.traces = file.Traces
-	}
+	o.origin[s.Name] = s
 	return nil
 }
 

@@ -21,17 +21,11 @@ func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(fo
 // parse reads the command line in the reference's order of complaints: what
 // cannot be parsed, what is not built, then the number of traces.
 func parse(args []string) (*options, error) {
-	o := &options{}
-	all := newFlagSet()
-	o.groups = flagGroups(o)
-	for _, g := range o.groups {
-		all.AddFlagSet(g.flags)
-	}
-	declareLater(all)
+	o, all := newOptions()
 	if err := all.Parse(args); err != nil {
 		return nil, parseError(all, err, "")
 	}
-	o.traces, o.given, o.flags = all.Args(), all.Changed, all
+	o.traces = all.Args()
 	if o.help || o.version {
 		return o, nil
 	}
@@ -41,6 +35,18 @@ func parse(args []string) (*options, error) {
 		}
 	}
 	return o, o.locate(o.check(all))
+}
+
+// newOptions are options with their defaults, and the flags that set them.
+func newOptions() (*options, *pflag.FlagSet) {
+	o, all := &options{}, newFlagSet()
+	o.groups = flagGroups(o)
+	for _, g := range o.groups {
+		all.AddFlagSet(g.flags)
+	}
+	declareLater(all)
+	o.given, o.flags = all.Changed, all
+	return o, all
 }
 
 // check refuses flags that do not go together and what is not built.

@@ -17,6 +17,17 @@ const maxNamed = 5
 // warn tells of what the results do not show: one line per matter.
 func warn(o *options, out *finished, say func(text string)) {
 	load, unservable, rejected := out.load, out.unservable, out.RejectedRequests
+	o.warnBefore(load, say)
+	if rejected > 0 {
+		say(fmt.Sprintf("warning: %d of %d requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks", rejected, len(load.Turns)))
+	}
+	if n := len(unservable); n > 0 {
+		say(fmt.Sprintf("warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable)))
+	}
+}
+
+// warnBefore tells what is known before the run.
+func (o *options) warnBefore(load *workload.Workload, say func(text string)) {
 	for _, w := range o.warnings {
 		say("warning: " + w)
 	}
@@ -47,12 +58,6 @@ func warn(o *options, out *finished, say func(text string)) {
 			text += fmt.Sprintf("; %d fits every row", size)
 		}
 		say(text)
-	}
-	if rejected > 0 {
-		say(fmt.Sprintf("warning: %d of %d requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks", rejected, len(load.Turns)))
-	}
-	if n := len(unservable); n > 0 {
-		say(fmt.Sprintf("warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable)))
 	}
 }
 

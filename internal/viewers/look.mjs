@@ -87,23 +87,51 @@ async function press() {
     stops.push(at);
     if (at[0] === "svg") await walk(tab, at[1], stops);
   }
-  const tables = await tab.evaluate(async () => {
-    const details = document.querySelector("#queue-depth details");
-    details.querySelector("summary").click();
+  const details = await tab.evaluate(async () => {
+    const element = document.querySelector("figure.lines details");
+    if (!element) return {};
+    element.querySelector("summary").click();
     await new Promise((done) => setTimeout(done, 50));
-    const button = document.querySelectorAll("#load-by-worker thead button")[1];
+    return { numbers: element.querySelectorAll("tbody tr").length };
+  });
+  const table = await tab.evaluate(() => {
+    const element = document.querySelector("figure.table");
+    const button = element.querySelectorAll("thead button")[1];
     button.click();
-    const cells = () => [...document.querySelectorAll("#load-by-worker tbody tr")].map((r) => r.children[1].textContent);
+    const cells = () => [...element.querySelectorAll("tbody tr")].map((r) => r.children[1].textContent);
     const down = cells();
     button.click();
-    const legend = document.querySelector("#queue-depth .legend button");
-    const before = document.querySelectorAll("#queue-depth path.series").length;
-    legend.click();
-    const after = document.querySelectorAll("#queue-depth path.series").length;
-    return { numbers: details.querySelectorAll("tbody tr").length, down, up: cells(), lines: [before, after] };
+    return { down, up: cells() };
   });
+  const lines = await tab.evaluate(() => {
+    const legend = document.querySelector("#queue-depth .legend button");
+    if (!legend) return {};
+    const count = () => document.querySelectorAll("#queue-depth path.series").length;
+    const before = count();
+    legend.click();
+    return { lines: [before, count()] };
+  });
+  const choices = await choose(tab);
   await tab.close();
-  return { told, stops, ...tables };
+  return { told, stops, ...details, ...table, ...lines, choices };
+}
+
+// choose goes through the choices of a figure by keys and notes what it draws.
+async function choose(tab) {
+  const select = await tab.$("figure select");
+  if (!select) return [];
+  await select.focus();
+  const choices = [];
+  const count = await select.evaluate((e) => e.options.length);
+  for (let i = 0; i < count; i++) {
+    choices.push(await select.evaluate((e) => {
+      const figure = e.closest("figure");
+      const many = (kind) => figure.querySelectorAll(".stage ." + kind).length;
+      return { name: e.selectedOptions[0].textContent, line: figure.querySelector("path.series").getAttribute("d"), front: many("front"), outside: many("outside"), points: many("point"), marks: many("mark") };
+    }));
+    await tab.keyboard.press("ArrowDown");
+  }
+  return choices;
 }
 
 // walk moves the cursor of a figure and notes what it tells.

@@ -31,6 +31,8 @@ type Options struct {
 	// Record is given what was recorded (replay.Options.Record) after every
 	// step; the recording is the callee's until it returns. An error ends the run.
 	Record func(*replay.Recording) error
+	// Alone keeps the run on one processor, for hosts that have several at once.
+	Alone bool
 }
 
 // Run steps s until it is done or stuck, or ctx ends (then the error is the
@@ -42,7 +44,7 @@ func Run(ctx context.Context, s *replay.Sim, o Options) (replay.Status, error) {
 	if o.Progress == nil {
 		o.Progress = func(done, total int64) {}
 	}
-	if s.Windowed() && runtime.GOMAXPROCS(0) > 1 {
+	if !o.Alone && s.Windowed() && runtime.GOMAXPROCS(0) > 1 {
 		return pipeline(ctx, s, o.Progress)
 	}
 	var pace Pace

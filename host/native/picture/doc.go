@@ -2,7 +2,7 @@
 //
 // It owns how a recording is reduced (Collector), which figures a page has
 // (Run.Document), and the drawing code, a small ES module that knows figures of
-// a few kinds and nothing of replays (assets/draw.js). It does not own the
+// a few kinds and nothing of replays (assets/draw.js, scatter.js). It does not own the
 // numbers of the report, which come from core/replay, nor files.
 //
 // Invariants: the same run gives the same bytes; a page needs nothing from
@@ -36,7 +36,8 @@ type Card struct {
 }
 
 // Figure is a picture of some kind: lines (values over time), cdf, heat (a
-// value by row and time), table, pairs (names and values in groups). Which
+// value by row and time), scatter (points of two values), table, pairs (names
+// and values in groups). Which
 // fields a kind uses stands at their types.
 type Figure struct {
 	Kind  string `json:"kind"`
@@ -54,6 +55,8 @@ type Figure struct {
 
 	Rows  []string `json:"rows,omitempty"`  // heat: their names
 	Cells Cells    `json:"cells,omitempty"` // heat: row by row
+
+	Scatter *Scatter `json:"scatter,omitempty"` // scatter
 
 	Columns []Column    `json:"columns,omitempty"` // table
 	Body    [][]any     `json:"body,omitempty"`    // table: text and numbers
@@ -78,6 +81,33 @@ type Series struct {
 type Mark struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
+}
+
+// Scatter is points by a latency, one of several to choose from, and another
+// value, of which more is better.
+type Scatter struct {
+	Points   []Point   `json:"points"`
+	Values   Numbers   `json:"values"` // by point
+	Name     string    `json:"name"`   // of the values
+	Unit     string    `json:"unit"`
+	Measures []Measure `json:"measures"`
+	Legend   [3]string `json:"legend"` // on the front, beside it, and outside
+}
+
+// Point is a point with what is told of it. Those outside are on no front.
+type Point struct {
+	Name    string      `json:"name"`
+	Rows    [][2]string `json:"rows"`
+	Outside bool        `json:"outside,omitempty"`
+}
+
+// Measure is a latency of all points, in ms, with the points on its Pareto
+// front and a limit, 0: none.
+type Measure struct {
+	Name   string  `json:"name"`
+	Values Numbers `json:"values"`
+	Front  []int   `json:"front"`
+	Limit  float64 `json:"limit,omitempty"`
 }
 
 // Column is a column of a table; the numbers of one with Bar are also drawn.

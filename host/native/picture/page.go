@@ -11,17 +11,26 @@ import (
 //go:embed assets/draw.js
 var drawJS []byte
 
+//go:embed assets/scatter.js
+var scatterJS []byte
+
 //go:embed assets/page.js
 var pageJS []byte
 
 //go:embed assets/page.css
 var pageCSS []byte
 
-// module joins the scripts to one: the first line of page.js, which imports the
-// other, is left out.
+// module joins the scripts to one: lines that import one of them are left out.
 func module() []byte {
-	_, rest, _ := bytes.Cut(pageJS, []byte("\n"))
-	return append(bytes.Clone(drawJS), rest...)
+	var all []byte
+	for _, script := range [][]byte{drawJS, scatterJS, pageJS} {
+		for line := range bytes.Lines(script) {
+			if !bytes.HasPrefix(line, []byte("import ")) {
+				all = append(all, line...)
+			}
+		}
+	}
+	return all
 }
 
 // WriteHTML writes a document as a page that needs nothing else.

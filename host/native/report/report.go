@@ -10,6 +10,8 @@
 package report
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -110,10 +112,34 @@ func (r *Report) entries() entries {
 	return append(e, entry{"kv_eviction_policy", `"lru"`}, entry{"power_w", "null"}, entry{"power_coverage", "null"})
 }
 
+// clocked are the keys whose values come from the machine's clock.
+var clocked = []string{"wall_time_ms", "processed_tokens_per_s", "processed_output_tokens_per_s"}
+
+// Timeless is the summary as WriteJSON has it, but on one line and without
+// what comes from the machine's clock: equal runs give equal bytes.
+func (r *Report) Timeless() []byte {
+	var kept entries
+	for _, e := range r.entries() {
+		if !slices.Contains(clocked, e.key) {
+			kept = append(kept, e)
+		}
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, kept.json()); err != nil {
+		panic(err) // entries are JSON
+	}
+	return b.Bytes()
+}
+
 // WriteJSON writes the summary as json.dumps with indent=2 and sorted keys
 // does, with a final newline.
 func (r *Report) WriteJSON(w io.Writer) error {
-	e := r.entries()
+	_, err := w.Write(append(r.entries().json(), '\n'))
+	return err
+}
+
+// json is an object with sorted keys.
+func (e entries) json() []byte {
 	slices.SortFunc(e, func(a, b entry) int { return strings.Compare(a.key, b.key) })
 	buf := []byte{'{'}
 	for i, kv := range e {
@@ -125,6 +151,5 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		buf = append(buf, ": "...)
 		buf = append(buf, kv.value...)
 	}
-	_, err := w.Write(append(buf, "\n}\n"...))
-	return err
+	return append(buf, "\n}"...)
 }

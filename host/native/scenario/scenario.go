@@ -1,5 +1,6 @@
 // Package scenario reads and writes a command line as a YAML file: flags by
-// name, engine arguments and the like as YAML instead of JSON text.
+// name, engine arguments and the like as YAML instead of JSON text. A file may
+// have a sweep beside them: values that flags take in turn, and an SLA.
 //
 // It owns the file: its keys, places and paths. What a flag means is the
 // program's.
@@ -45,6 +46,12 @@ type Known struct {
 	Names  []string
 	Silent []string
 	Kind   func(name string) Kind
+
+	// Of sweeps; without them a file is that of one run. Axes are keys of a
+	// sweep that are no flags, Bounds the numbers of a report that an SLA bounds.
+	Sweep  bool
+	Axes   []string
+	Bounds []string
 }
 
 // Setting is a flag with its value.
@@ -60,6 +67,9 @@ type File struct {
 	Path     string
 	Traces   []string
 	Settings []Setting
+
+	Grids  [][]Axis // of a sweep: each is all combinations of its values
+	Bounds []Bound
 }
 
 // maxBytes bounds a file.
@@ -144,8 +154,17 @@ func (r *reader) root(n *yaml.Node) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], resolved(n.Content[i+1])
 		name := key.Value
-		if name != TraceKey && !slices.Contains(r.known.Names, name) && !slices.Contains(r.known.Silent, name) {
-			return r.unknown(key)
+		section := name == SweepKey || name == SLAKey
+		switch {
+		case section && r.known.Sweep:
+		case section:
+			return r.errorf(key, "%s is for a sweep of runs, and this is one; the keys of a single run, or replay sweep, are accepted", name)
+		case name != TraceKey && !slices.Contains(r.known.Names, name) && !slices.Contains(r.known.Silent, name):
+			names := append([]string{TraceKey}, r.known.Names...)
+			if r.known.Sweep {
+				names = append(names, SweepKey, SLAKey)
+			}
+			return r.unknown(key, names)
 		}
 		if line := seen[name]; line > 0 {
 			return r.errorf(key, "%s stands on line %d, too; once is accepted", name, line)
@@ -154,18 +173,26 @@ func (r *reader) root(n *yaml.Node) error {
 		if value.Kind == yaml.ScalarNode && value.ShortTag() == "!!null" {
 			continue // as if it were not there
 		}
-		if err := r.setting(name, key, value); err != nil {
+		var err error
+		switch {
+		case section && name == SweepKey:
+			err = r.sweep(value)
+		case section:
+			err = r.bounds(value)
+		default:
+			err = r.setting(name, key, value)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reader) unknown(key *yaml.Node) error {
+func (r *reader) unknown(key *yaml.Node, names []string) error {
 	if key.Kind != yaml.ScalarNode {
 		return r.errorf(key, "a key is %s; the name of a flag is accepted", what(key))
 	}
-	names := append([]string{TraceKey}, r.known.Names...)
 	name := cliutil.Quote(key.Value)
 	if near, ok := cliutil.Nearest(strings.TrimPrefix(key.Value, "--"), names); ok {
 		return r.errorf(key, "unknown key %s; did you mean %s?", name, near)

@@ -1,19 +1,19 @@
 // Draws figures given as data: lines over time, distributions, maps of a value
-// by row and time. It owns scales, axes, cursors and their keys; it knows
+// by row and time (points of two values: scatter.js). It owns scales, axes, cursors and their keys; it knows
 // nothing of replays and asks the network for nothing. Fields of a figure: see
 // doc.go beside this directory.
 
 const svgNS = "http://www.w3.org/2000/svg";
 const dashes = ["", "8 4", "2 4", "10 4 2 4"];
-const margin = { top: 10, right: 14, bottom: 28, left: 56 };
-const height = 250;
+export const margin = { top: 10, right: 14, bottom: 28, left: 56 };
+export const height = 250;
 
 /** A new element with attributes and children; text children are text. */
 export function make(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
 
-function svg(name, attributes = {}, ...children) {
+export function svg(name, attributes = {}, ...children) {
   return fill(document.createElementNS(svgNS, name), attributes, children);
 }
 
@@ -53,7 +53,7 @@ export function spellValue(x, unit) {
 }
 
 // niceStep is the round number of 1, 2, 2.5 and 5 that cuts span into about n parts.
-function niceStep(span, n) {
+export function niceStep(span, n) {
   const rough = span / Math.max(n, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
   return power * ([1, 2, 2.5, 5].find((k) => k * power >= rough * 0.999) ?? 10);
@@ -66,7 +66,7 @@ function timeTicks(spanMs, n) {
   return { ticks, name: (ms) => (ms === 0 ? "0" : spell(ms / one) + " " + unit) };
 }
 
-function* steps(from, to, step) {
+export function* steps(from, to, step) {
   for (let k = Math.ceil(from / step - 1e-9) + 0; k * step <= to * (1 + 1e-9); k++) yield k * step + 0;
 }
 
@@ -82,12 +82,18 @@ export function draw(figure, host) {
   const stage = make("div", { class: "stage" });
   if (figure.series?.length > 1) host.append(legend(figure, hidden, () => paint()));
   host.append(stage);
+  const paint = painted(stage, (width) => painter(figure, stage, width, hidden));
+}
+
+/** Fills a stage when its width is known, and again when it changes or the
+ * function that is returned is called. painter may return what ends a drawing. */
+export function painted(stage, painter) {
   let width = 0;
   let stop = () => {};
   const paint = () => {
     stop();
     stage.replaceChildren();
-    stop = painter(figure, stage, Math.max(width, 240), hidden) ?? (() => {});
+    stop = painter(Math.max(width, 240)) ?? (() => {});
   };
   new ResizeObserver((entries) => {
     const now = Math.floor(entries[0].contentRect.width);
@@ -95,6 +101,7 @@ export function draw(figure, host) {
     width = now;
     paint();
   }).observe(stage);
+  return paint;
 }
 
 // legend names the series; a click hides one or shows it again.
@@ -118,7 +125,7 @@ function swatch(i) {
 }
 
 // frame is an empty plot: an image that takes the focus, with axes.
-function frame(figure, stage, width, x, y) {
+export function frame(figure, stage, width, x, y) {
   const keys = "Arrow keys move the cursor, Escape takes it away.";
   const image = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img", "aria-label": `${figure.title}. ${figure.about ?? ""} ${keys}` });
   const right = width - margin.right;
@@ -138,7 +145,7 @@ function frame(figure, stage, width, x, y) {
 }
 
 // path joins points, with gaps where there is no value; a point alone is a dot.
-function path(points) {
+export function path(points) {
   let d = "";
   points.forEach((p, i) => {
     if (!p) return;
@@ -165,7 +172,7 @@ function filled(points, base) {
   return d;
 }
 
-function linear(from, to, low, high) {
+export function linear(from, to, low, high) {
   return (v) => low + ((v - from) / (to - from || 1)) * (high - low);
 }
 
@@ -231,12 +238,9 @@ function logTicks(from, to, at) {
   return chosen;
 }
 
-function paintCDF(figure, stage, width, hidden) {
-  const shown = figure.series.map((s, i) => ({ ...s, i })).filter((s) => !hidden.has(s.i));
-  let least = Infinity;
-  let most = 0;
-  for (const s of shown) for (const v of s.values) if (v > 0) (least = Math.min(least, v)), (most = Math.max(most, v));
-  if (most === 0) (least = 1), (most = 10);
+/** A logarithmic axis of times in ms that has room for least to most, with
+ * round ends. */
+export function logAxis(least, most, width) {
   const edge = (v, round) => {
     const power = 10 ** Math.floor(Math.log10(v));
     const steps = [1, 2, 5, 10].map((k) => k * power);
@@ -245,8 +249,18 @@ function paintCDF(figure, stage, width, hidden) {
   const from = Math.log10(edge(least, -1));
   const to = Math.max(Math.log10(edge(most, 1)), from + 0.3);
   const scale = linear(from, to, margin.left, width - margin.right);
-  const x = { grid: true, at: (v) => scale(Math.log10(Math.max(v, 10 ** from))), name: clockName };
-  x.ticks = logTicks(10 ** from * 0.999, 10 ** to * 1.001, x.at);
+  const at = (v) => scale(Math.log10(Math.max(v, 10 ** from)));
+  const has = (v) => Math.log10(v) >= from && Math.log10(v) <= to;
+  return { grid: true, at, has, name: clockName, ticks: logTicks(10 ** from * 0.999, 10 ** to * 1.001, at) };
+}
+
+function paintCDF(figure, stage, width, hidden) {
+  const shown = figure.series.map((s, i) => ({ ...s, i })).filter((s) => !hidden.has(s.i));
+  let least = Infinity;
+  let most = 0;
+  for (const s of shown) for (const v of s.values) if (v > 0) (least = Math.min(least, v)), (most = Math.max(most, v));
+  if (most === 0) (least = 1), (most = 10);
+  const x = logAxis(least, most, width);
   const y = { at: linear(0, 1, height - margin.bottom, margin.top), ticks: [0, 0.25, 0.5, 0.75, 0.9, 1], name: (t) => Math.round(100 * t) + " %" };
   const image = frame(figure, stage, width, x, y);
   for (const s of shown) {
@@ -254,7 +268,7 @@ function paintCDF(figure, stage, width, hidden) {
     image.append(svg("path", { class: "series s" + (s.i % 4), "stroke-dasharray": dashes[s.i % 4], d: path(points) }));
   }
   (figure.marks ?? []).forEach((m, k) => {
-    if (Math.log10(m.value) < from || Math.log10(m.value) > to) return;
+    if (!x.has(m.value)) return;
     image.append(svg("line", { class: "mark", x1: x.at(m.value), x2: x.at(m.value), y1: margin.top, y2: height - margin.bottom }));
     const left = x.at(m.value) > width / 2;
     image.append(svg("text", { class: "marked", x: x.at(m.value) + (left ? -5 : 5), y: height - margin.bottom - 8 - 15 * k, "text-anchor": left ? "end" : "start" }, `${m.name} ${spellTime(m.value)}`));
@@ -275,7 +289,7 @@ function paintCDF(figure, stage, width, hidden) {
 }
 
 // cursor lets the pointer and the keys choose one of n places and shows it.
-function cursor(image, stage, o) {
+export function cursor(image, stage, o) {
   const dots = svg("g", {});
   image.append(dots);
   const tip = make("div", { class: "tip", role: "status", "aria-live": "polite", hidden: true });

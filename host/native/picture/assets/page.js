@@ -1,4 +1,5 @@
 import { draw, make, spell, spellTime, spellValue } from "./draw.js";
+import { drawScatter } from "./scatter.js";
 
 // Lays out a document (doc.go): cards, figures, tables, notes.
 
@@ -29,12 +30,13 @@ function contents(figures) {
 }
 
 function figure(f) {
-  const wide = f.wide || ["cdf", "heat", "table", "pairs"].includes(f.kind);
+  const wide = f.wide || ["cdf", "heat", "scatter", "table", "pairs"].includes(f.kind);
   const element = make("figure", { id: f.id, class: (wide ? "wide " : "") + f.kind });
   const caption = make("figcaption", {}, make("h2", {}, f.title), f.about ? make("p", {}, f.about) : "");
   element.append(caption);
   if (f.kind === "table") element.append(table(f));
   else if (f.kind === "pairs") element.append(pairs(f));
+  else if (f.kind === "scatter") drawScatter(f, element);
   else draw(f, element);
   if (f.kind === "lines" || f.kind === "cdf") element.append(numbers(f));
   return element;
@@ -73,7 +75,7 @@ function table(f) {
   const fill = (rows) => {
     body.replaceChildren(...rows.map((r) => make("tr", {}, ...r.map((v, i) => {
       const c = f.columns[i];
-      if (c.text) return make("th", { scope: "row", class: "text" }, v);
+      if (c.text) return i === 0 ? make("th", { scope: "row", class: "text" }, v) : make("td", { class: "text" }, v);
       const bar = c.bar ? make("i", { class: "bar", style: `width:${((100 * v) / most[i]).toFixed(1)}%` }) : "";
       return make("td", {}, make("span", {}, spell(v) + (c.unit ? " " + c.unit : "")), bar);
     }))));
@@ -86,7 +88,8 @@ function table(f) {
       heads.forEach((h) => h.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       const order = f.body.map((_, k) => k);
-      const by = (a, b) => (c.text ? a - b : f.body[a][i] - f.body[b][i]);
+      const words = (a, b) => a.localeCompare(b, "en", { numeric: true });
+      const by = (a, b) => (!c.text ? f.body[a][i] - f.body[b][i] : i === 0 ? a - b : words(f.body[a][i], f.body[b][i]));
       order.sort((a, b) => (down ? -by(a, b) : by(a, b)) || a - b);
       fill(order.map((k) => f.body[k]));
     });
