@@ -130,6 +130,8 @@ type Replay struct {
 	Parity          bool // end as the reference does where a request can never be served
 	CaptureRequests bool // keep per-request records
 	Routing         Routing
+	Scaling         Scaling
+	Samples         Samples
 }
 
 // Disaggregated reports whether prompts are computed in a pool of its own.

@@ -49,6 +49,16 @@ func NewShared(c SharedConfig) *Shared {
 	return s
 }
 
+// Grow makes room for so many clients in all.
+func (s *Shared) Grow(clients int) {
+	for len(s.inbox) < clients {
+		s.inbox = append(s.inbox, inbox{})
+		for d := range s.links {
+			s.links[d].active = append(s.links[d].active, 0)
+		}
+	}
+}
+
 // Submit starts a copy of contents at nowMs.
 func (s *Shared) Submit(d Direction, client, copy int32, order uint64, bytes int, hashes []uint64, nowMs float64) {
 	s.Advance(nowMs)

@@ -19,7 +19,7 @@ type copier interface {
 func (s *Sim) nextInternalMs() float64 {
 	ms := math.Inf(1)
 	for id, w := range s.copiers {
-		if !s.flying[id] {
+		if w != nil && !s.flying[id] {
 			ms = min(ms, w.NextInternalMs())
 		}
 	}
@@ -31,9 +31,12 @@ func (s *Sim) nextInternalMs() float64 {
 // fault; it is called again to go on.
 func (s *Sim) internal() bool {
 	for id, w := range s.copiers {
-		if !s.flying[id] && w.Internal(s.books.nowMs) {
+		if w != nil && !s.flying[id] && w.Internal(s.books.nowMs) {
 			s.wake(int32(id))
 			s.publishCopies(int32(id))
+			if p := s.workers[id].(*plain); p.meter != nil && s.host != nil && p.inFlight > 0 {
+				p.reread()
+			}
 		}
 	}
 	return s.dispatch()
@@ -75,7 +78,7 @@ func (s *Sim) stir() {
 	}
 	s.moved = false
 	for id, w := range s.workers {
-		if !s.flying[id] && w.Ready() {
+		if w != nil && !s.flying[id] && w.Ready() {
 			s.wake(int32(id))
 		}
 	}

@@ -21,7 +21,8 @@ import (
 // say where.
 type kvRouting struct {
 	router  *router.Router
-	workers []*plain
+	workers []*plain // by number; nil: it is not there
+	speller plain    // spells prompts, no worker
 	load    *workload.Workload
 	predict timing.Model // of prompts, as fast as they are without a speed-up
 
@@ -79,6 +80,8 @@ func newKVRouting(cfg config.Replay, w *workload.Workload, workers []worker, sea
 	for _, x := range workers {
 		k.workers = append(k.workers, x.(*plain))
 	}
+	p := k.workers[0]
+	k.speller = plain{load: w, numbers: p.numbers, talk: p.talk, traceSize: p.traceSize}
 	return k
 }
 
@@ -97,7 +100,7 @@ func newRouting(r config.Routing, e config.Engine, w *workload.Workload, workers
 		Predicts: r.AskLoad || e.Timing.Kind == config.Grid || e.Timing.Kind == config.External,
 	})
 	for id := range workers {
-		k.router.AddWorker(id, e.DPSize, min(e.MaxNumBatchedTokens, router.NoBudget))
+		k.enter(int32(id), e)
 	}
 	if r.AskLoad {
 		e.Timing = config.Timing{Kind: config.External}
@@ -113,7 +116,7 @@ func (s *Sim) route(turn int32) {
 	for int(turn) >= len(k.handles) { // turns that were fed
 		k.handles, k.states, k.routes = append(k.handles, 0), append(k.states, unplaced), append(k.routes, Route{})
 	}
-	tokens, _ := k.workers[0].spell(turn)
+	tokens, _ := k.speller.spell(turn)
 	h, fault := k.router.Place(k.request(turn, uint32(turn), tokens), s.books.nowMs)
 	k.handles[turn] = h
 	s.told(fault)
@@ -183,6 +186,9 @@ func (s *Sim) dispatch() bool {
 	}
 	for _, p := range k.router.Placed() {
 		turn, w := int32(p.Tag), int32(p.Worker)
+		if s.control != nil {
+			s.control.routed(turn, p.OverlapBlocks)
+		}
 		k.routes[turn] = Route{p.Waited, p.EnteredMs, p.ReleasedMs, int32(p.OverlapBlocks), int32(p.BestBlocks)}
 		k.states[turn] = placed
 		s.placing.loads[w]++
@@ -190,6 +196,9 @@ func (s *Sim) dispatch() bool {
 		if !s.flying[w] {
 			s.wake(w)
 		}
+	}
+	if s.control != nil {
+		s.control.freed = -1
 	}
 	return true
 }

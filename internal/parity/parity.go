@@ -31,6 +31,7 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 	prefillers, decoders := 1, 1
 	numbers := map[string]*float64{
 		"arrival_speedup_ratio": &c.ArrivalSpeedup, "max_sim_time_ms": &c.MaxSimTimeMs,
+		"telemetry":   &c.Samples.EveryMs,
 		"sla_ttft_ms": &c.SLA.TTFTMs, "sla_itl_ms": &c.SLA.ITLMs, "sla_e2e_ms": &c.SLA.E2EMs,
 	}
 	counts := map[string]*int{
@@ -54,10 +55,14 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 			if err != nil {
 				return c, err
 			}
+			startup := 0.0
+			if s := args.StartupTimeS; s.Set {
+				startup = s.V * 1000
+			}
 			if role == config.Prefill {
-				c.Prefill.Engine = args.Engine
+				c.Prefill.Engine, c.Scaling.PrefillStartupMs = args.Engine, startup
 			} else {
-				c.Engine = args.Engine
+				c.Engine, c.Scaling.StartupMs = args.Engine, startup
 			}
 			continue
 		}
