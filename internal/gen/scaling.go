@@ -25,20 +25,18 @@ const TelemetryKey = "telemetry"
 // workers come and go, or of which samples are taken.
 func watchedCase(seed uint64, family string) (*ReplayCase, error) {
 	r := NewRand(seed ^ 0x5CA1E0)
-	base := pick(r, "any", "any", "any", "vllm", "dp", "sglang", "mtp", "trtllm", "syn", "formats", "g2")
+	base := pick(r, "any", "any", "any", "vllm", "dp", "sglang", "mtp", "trtllm", "syn", "formats", "g2", "kv", "kv", "kvg2")
 	c, err := FamilyCase(seed, base)
 	if err != nil {
 		return nil, err
 	}
 	c.Name = fmt.Sprintf("%s-%d", family, seed)
 	scales, looks := family == "scale" || r.Chance(0.3), family == "telemetry" || r.Chance(0.15)
-	workers := pick(r, 1, 1, 2, 2, 3, 4, 6)
-	c.Kwargs["num_workers"] = workers
-	if r.Chance(0.2) {
-		c.hush(r)
-	}
-	if base != "g2" && r.Chance(0.2) {
-		c.route(r)
+	if base != "kv" && base != "kvg2" { // the records of these can be told apart
+		c.Kwargs["num_workers"] = pick(r, 1, 1, 2, 2, 3, 4, 6)
+		if r.Chance(0.2) {
+			c.hush(r)
+		}
 	}
 	if scales {
 		c.scale(r)
@@ -55,32 +53,6 @@ func (c *ReplayCase) hush(r *Rand) {
 		if t := c.Rows[i].Timestamp; t != nil {
 			c.Rows[i].Timestamp = ptr(*t * pick(r, 1, 1, 20, 50.0))
 		}
-	}
-}
-
-// route puts the case behind the KV router. What it decides by lot differs from
-// run to run in the reference, so such runs are not compared; prompts that come
-// back leave less to lots.
-func (c *ReplayCase) route(r *Rand) {
-	c.Kwargs["router_mode"] = "kv_router"
-	if len(c.Rows) > 0 {
-		c.comeBack(r)
-	}
-	o := map[string]any{}
-	if r.Chance(0.6) {
-		o["router_queue_threshold"] = pick(r, 0, 0.01, 0.1, 0.5, 1, 2)
-	}
-	if r.Chance(0.3) {
-		o["router_queue_policy"] = pick(r, "fcfs", "wspt")
-	}
-	if r.Chance(0.3) {
-		o["overlap_score_credit"] = pick(r, 0, 0.5, 1)
-	}
-	if len(o) > 0 {
-		c.Kwargs["router_config"] = o
-	}
-	if r.Chance(0.8) {
-		c.Kwargs["num_workers"] = 1
 	}
 }
 

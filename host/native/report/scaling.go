@@ -259,6 +259,17 @@ func WriteLifecycle(w io.Writer, ops []replay.Operation, load *workload.Workload
 	return out.Flush()
 }
 
+// PoolName is the reference's name of the pool of an operation.
+func PoolName(op *replay.Operation) string {
+	switch {
+	case op.Pool == replay.PrefillPool:
+		return "prefill"
+	case op.Split:
+		return "decode"
+	}
+	return "agg"
+}
+
 // workerStates are the reference's names; a worker that is absent afterwards
 // has been removed.
 var workerStates = [...]string{"removed", "starting", "active", "draining"}
@@ -268,14 +279,7 @@ func appendOperation(dst []byte, number int64, op *replay.Operation, ordinals []
 	l.open('{')
 	l.whole("operation_ordinal", number)
 	l.real("at_ms", op.AtMs)
-	pool := "agg"
-	switch {
-	case op.Pool == replay.PrefillPool:
-		pool = "prefill"
-	case op.Split:
-		pool = "decode"
-	}
-	l.text("pool", pool)
+	l.text("pool", PoolName(op))
 	l.text("cause", [...]string{"planner_scale", "worker_ready_event", "drain_settlement"}[op.Cause])
 	l.optional("planner_tick_ordinal", op.Tick)
 	l.optional("origin_operation_ordinal", int64(op.Origin))
