@@ -48,7 +48,7 @@ func (o *options) limit(r *config.Replay) error {
 // run is the run around its engines.
 func (o *options) run(r config.Replay) (config.Replay, error) {
 	r.TraceBlockSize, r.ArrivalSpeedup = o.traceBlockSize, o.arrivalSpeedup
-	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl") || o.capture
+	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl") || o.capture || o.perWorker
 	if o.given("replay-concurrency") {
 		if o.concurrency < 1 {
 			return r, valueError("replay-concurrency", strconv.Itoa(o.concurrency), "a whole number of at least 1")

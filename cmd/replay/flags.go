@@ -77,7 +77,8 @@ type options struct {
 
 	warnings []string // that reading the flags gave
 
-	watching watching
+	watching  watching
+	perWorker bool
 
 	capture bool // keep what is known of every request, also without a file for it
 	asks    bool // somebody else says how long passes take
@@ -146,6 +147,7 @@ func flagGroups(o *options) []group {
 	output.StringVar(&o.reportHTML, "report-html", "", "write a page with pictures of the run to `path`: latencies, throughput, queue, KV usage and load by worker (default: no file)")
 	output.StringVar(&o.timeline, "timeline", "", "write every pass and request as a Perfetto trace to `path`, compressed if it ends in .gz; it opens in ui.perfetto.dev (default: no file)")
 	o.watching.declare(output)
+	toggle(output, &o.perWorker, "per-worker", "tell of every worker: its requests and tokens, how long they waited, how busy it was; below the table, and in the full report under per_worker")
 	toggle(output, &o.noTable, "no-table", "do not print the table of results")
 	toggle(output, &o.quiet, "quiet", "no progress bar on a terminal")
 

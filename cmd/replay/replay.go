@@ -81,6 +81,7 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 	if o.watching.capture {
 		out.Telemetry = &report.Telemetry{IntervalMs: cfg.Samples.EveryMs, Samples: files.captured}
 	}
+	pics.tell(out)
 	if around.progress != nil {
 		around.progress("", 0, 0)
 	}
@@ -201,6 +202,11 @@ func (o *options) print(r *report.Report, jsonPath string, stdout io.Writer) err
 	if !o.noTable {
 		if err := r.WriteTable(stdout); err != nil {
 			return err
+		}
+		if r.Workers != nil {
+			if err := report.WriteWorkers(stdout, r.Workers); err != nil {
+				return err
+			}
 		}
 	}
 	if jsonPath != "" {

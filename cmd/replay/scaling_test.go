@@ -166,3 +166,56 @@ func TestGoldenTelemetry(t *testing.T) {
 		t.Errorf("%.200s\nwant %s", data, begin)
 	}
 }
+
+// Loads of workers add up to the report, of workers that come and go and of two
+// pools; without the flag nothing is told of them.
+func TestPerWorker(t *testing.T) {
+	dir := t.TempDir()
+	var trace strings.Builder
+	for i := range 40 {
+		trace.WriteString(row(fmt.Sprintf(`"timestamp":%d,"input_length":20,"output_length":4,"hash_ids":[%d,%d]`, i*10, i, i+1)))
+	}
+	put(t, dir, "t.jsonl", trace.String())
+	put(t, dir, "s.json", `[{"at_ms": 100, "workers": 4}, {"at_ms": 250, "workers": 1}]`)
+	timing := `"block_size": 4, "timing_model": {"type": "fixed", "prefill_ms": 10, "decode_ms": 2}`
+	for name, c := range map[string]struct {
+		args  []string
+		pools map[string]int
+	}{
+		"script": {[]string{"--extra-engine-args", `{"engine": {` + timing + `}}`, "--scaling-script", "s.json"}, map[string]int{"agg": 4}},
+		"pools": {[]string{"--prefill-engine-args", `{"engine": {"worker_type": "prefill", ` + timing + `}}`, "--decode-engine-args", `{"engine": {"worker_type": "decode", ` + timing + `}}`,
+			"--num-prefill-workers", "2", "--num-decode-workers", "3"}, map[string]int{"prefill": 2, "decode": 3}},
+	} {
+		args := append([]string{"t.jsonl", "--trace-block-size", "16", "--report-json", "r.json"}, c.args...)
+		ok(t, invoke(t, dir, args...))
+		if _, has := readJSON(t, filepath.Join(dir, "r.json"))["per_worker"]; has {
+			t.Errorf("%s: per_worker without the flag", name)
+		}
+		said := invoke(t, dir, append(args, "--per-worker")...)
+		ok(t, said)
+		m := readJSON(t, filepath.Join(dir, "r.json"))
+		workers, output := map[string]int{}, 0.0
+		requests := map[string]float64{}
+		for _, x := range m["per_worker"].([]any) {
+			w := x.(map[string]any)
+			pool := w["pool"].(string)
+			workers[pool]++
+			requests[pool] += w["requests"].(float64)
+			output += w["output_tokens"].(float64)
+			if share := w["busy_share"].(float64); share <= 0 || share > 1 || w["mean_waiting_ms"].(float64) < 0 {
+				t.Errorf("%s: %v", name, w)
+			}
+		}
+		if !maps.Equal(workers, c.pools) || output != m["total_output_tokens"] {
+			t.Errorf("%s: %v, %v tokens", name, workers, output)
+		}
+		for pool, n := range requests {
+			if n != 40 {
+				t.Errorf("%s: %v requests in pool %s", name, n, pool)
+			}
+		}
+		if !strings.Contains(said.stdout, "\nLoad per worker\nPool ") {
+			t.Errorf("%s: %s", name, said.stdout)
+		}
+	}
+}

@@ -30,7 +30,8 @@ type Report struct {
 	Graph  *workload.Graph // of agents, else nil
 	Target string          // the model its requests are run on
 
-	Telemetry *Telemetry // nil: not asked for
+	Telemetry *Telemetry   // nil: not asked for
+	Workers   []WorkerLoad // nil: not asked for
 }
 
 // Telemetry is the samples of a run, each spelt as AppendSample does.
@@ -114,6 +115,9 @@ func (r *Report) entries() entries {
 	e.dist("output_token_throughput_per_user", "", r.PerUser)
 	if r.Agents != nil {
 		e.agents(r.Agents, r.Graph, r.Target)
+	}
+	if r.Workers != nil {
+		e = append(e, entry{"per_worker", workers(r.Workers)})
 	}
 	if t := r.Telemetry; t != nil {
 		e = append(e, entry{"telemetry", object{{"sample_interval_ms", string(cliutil.AppendPythonFloat(nil, t.IntervalMs))}, {"samples", list(t.Samples).json(2)}}.json(1)})
