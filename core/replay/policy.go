@@ -127,12 +127,12 @@ func (p *plain) reread() {
 }
 
 // passed notes a pass of a worker that began and ended at these times. It is
-// heard of from all ranks, unless it took no time and nobody was admitted: then
+// heard of from all ranks, unless it took no time and nobody was admitted or preempted: then
 // from those that did something.
 func (m *meter) passed(g *group.Group, startMs, endMs float64) {
 	all := endMs > startMs
 	for rank := range m.ranks {
-		all = all || len(g.Out(rank).Admissions) > 0
+		all = all || len(g.Out(rank).Admissions)+len(g.Out(rank).Pressure) > 0
 	}
 	for rank := range m.ranks {
 		out := g.Out(rank)
