@@ -159,7 +159,7 @@ func (m *meter) snapshots(to []Snapshot, worker int32, nowMs float64) []Snapshot
 	for i := range m.ranks {
 		r := &m.ranks[i]
 		if silent := nowMs - r.saidMs; silent >= silentMs {
-			r.saidMs += math.Floor(silent/silentMs) * silentMs
+			r.saidMs += float64(math.Floor(silent/silentMs) * silentMs)
 			to = append(to, Snapshot{Worker: worker, Rank: int32(i)})
 		} else if r.fresh {
 			to = append(to, Snapshot{Worker: worker, Rank: int32(i), WallS: r.wallS, Work: r.work})

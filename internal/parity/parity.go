@@ -55,14 +55,10 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 			if err != nil {
 				return c, err
 			}
-			startup := 0.0
-			if s := args.StartupTimeS; s.Set {
-				startup = s.V * 1000
-			}
 			if role == config.Prefill {
-				c.Prefill.Engine, c.Scaling.PrefillStartupMs = args.Engine, startup
+				c.Prefill.Engine, c.Scaling.PrefillStartupMs = args.Engine, args.StartupTimeS.V*1000
 			} else {
-				c.Engine, c.Scaling.StartupMs = args.Engine, startup
+				c.Engine, c.Scaling.StartupMs = args.Engine, args.StartupTimeS.V*1000
 			}
 			continue
 		}
