@@ -168,12 +168,13 @@ func snake(name string) string {
 }
 
 // leaves visits every variable below a struct with its dotted name. The
-// summary of a graph of agents and the KV router do not cross.
+// summary of a graph of agents, the KV router, scaling and samples do not cross.
 func leaves(prefix string, v reflect.Value, visit func(name string, p any)) {
 	for i := range v.NumField() {
 		f := v.Field(i)
 		name := prefix + snake(v.Type().Field(i).Name)
-		if f.Type() == reflect.TypeFor[*replay.AgentsSummary]() || f.Type() == reflect.TypeFor[*config.Router]() {
+		if f.Type() == reflect.TypeFor[*replay.AgentsSummary]() || f.Type() == reflect.TypeFor[*config.Router]() ||
+			f.Type() == reflect.TypeFor[config.Scaling]() || f.Type() == reflect.TypeFor[config.Samples]() {
 			continue
 		}
 		if v.Type().Field(i).Anonymous {
