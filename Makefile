@@ -91,6 +91,8 @@ corpus: ## record the reference's answers that the tests compare with
 	$(GO) run ./internal/oracle/cmd/oracle -family syn -seed 1 -n 150 -corpus testdata/oracle/corpus-syn.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family formats -seed 1 -n 280 -corpus testdata/oracle/corpus-formats.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family pd -seed 1 -n 300 -corpus testdata/oracle/corpus-pd.jsonl.gz
+	$(GO) run ./internal/oracle/cmd/oracle -family scale -seed 1 -n 110 -corpus testdata/oracle/corpus-scale.jsonl.gz
+	$(GO) run ./internal/oracle/cmd/oracle -family telemetry -seed 1 -n 90 -corpus testdata/oracle/corpus-telemetry.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family kv -seed 1 -n 120 -corpus testdata/oracle/corpus-kv.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family kvg2 -seed 1 -n 60 -corpus testdata/oracle/corpus-kvg2.jsonl.gz
 

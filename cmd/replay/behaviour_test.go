@@ -208,6 +208,32 @@ func TestSGLangReusesAllChunks(t *testing.T) {
 	}
 }
 
+// Peers notes T4: passes that take no time are progress: prompts and decode steps
+// of 0 ms end, in one worker and in two pools, at the times of their arrivals.
+func TestT4PassesWithoutTimeEnd(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", row(`"timestamp":0,"input_length":40,"output_length":5,"hash_ids":[1]`)+
+		row(`"timestamp":0,"input_length":64,"output_length":1,"hash_ids":[2]`)+row(`"timestamp":30,"input_length":10,"output_length":3,"hash_ids":[1]`))
+	engine := func(backend, role string) string {
+		return `{"engine": {"backend": "` + backend + `", "block_size": 4, "worker_type": "` + role + `", "max_num_batched_tokens": 16,
+		"timing_model": {"type": "fixed", "prefill_ms": 0, "decode_ms": 0}}}`
+	}
+	for _, backend := range []string{"vllm", "trtllm", "sglang"} {
+		for _, parity := range [][]string{nil, {"--parity"}} {
+			for name, workers := range map[string][]string{
+				"one": {"--extra-engine-args", engine(backend, "aggregated")}, "two": {"--extra-engine-args", engine(backend, "aggregated"), "--num-workers", "2"},
+				"pools": {"--prefill-engine-args", engine(backend, "prefill"), "--decode-engine-args", engine(backend, "decode")},
+			} {
+				ok(t, invoke(t, dir, append(append([]string{"t.jsonl", "--trace-block-size", "64", "--report-json", "r.json"}, parity...), workers...)...))
+				m := readJSON(t, filepath.Join(dir, "r.json"))
+				if m["completed_requests"] != 3.0 || m["duration_ms"] != 30.0 || m["max_e2e_latency_ms"] != 0.0 || m["total_output_tokens"] != 9.0 {
+					t.Errorf("%s, %s, %v: %v", backend, name, parity, m)
+				}
+			}
+		}
+	}
+}
+
 // Peers notes T7: pages of one token, all alike, are told apart by their place.
 func TestPagesOfOneToken(t *testing.T) {
 	dir := t.TempDir()

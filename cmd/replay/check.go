@@ -48,7 +48,7 @@ func (o *options) limit(r *config.Replay) error {
 // run is the run around its engines.
 func (o *options) run(r config.Replay) (config.Replay, error) {
 	r.TraceBlockSize, r.ArrivalSpeedup = o.traceBlockSize, o.arrivalSpeedup
-	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl") || o.capture
+	r.Parity, r.CaptureRequests = o.parity, o.given("report-jsonl") || o.capture || o.perWorker
 	if o.given("replay-concurrency") {
 		if o.concurrency < 1 {
 			return r, valueError("replay-concurrency", strconv.Itoa(o.concurrency), "a whole number of at least 1")
@@ -90,6 +90,9 @@ func (o *options) run(r config.Replay) (config.Replay, error) {
 		*bound.to = bound.ms
 	}
 	if err := o.checkTexts(); err != nil {
+		return r, err
+	}
+	if err := o.watch(&r); err != nil {
 		return r, err
 	}
 	if f := r.Check(); !f.OK() {
@@ -153,7 +156,8 @@ func (o *options) checkTexts() error {
 	for _, text := range []struct{ flag, value, accepted string }{
 		{"model-name", o.modelName, "a name"}, {"report-json", o.reportJSON, "a path"}, {"report-jsonl", o.reportJSONL, "a path"},
 		{"report-html", o.reportHTML, "a path"}, {"timeline", o.timeline, "a path"},
-		{"wasm-cache", o.wasmCache, "a path"},
+		{"wasm-cache", o.wasmCache, "a path"}, {"telemetry-jsonl-path", o.watching.samples, "a path"},
+		{"lifecycle-json", o.watching.lifecycle, "a path"}, {"ticks-json", o.watching.ticks, "a path"},
 		{"cpu-profile", o.cpuProfile, "a path"}, {"mem-profile", o.memProfile, "a path"},
 	} {
 		if o.given(text.flag) && text.value == "" {
@@ -196,6 +200,13 @@ func (o *options) fault(f config.Fault) error {
 		return realError("kv-event-lag-ms", o.route.lagMs, "a finite number of at least 0")
 	case config.FieldRouterMode:
 		return errors.New("--router-mode kv_router is not built yet for host memory that all workers share; \"scope\": \"dp_rank_local\" in native_host_offload is accepted")
+	case config.FieldScaling:
+		if f.Code == config.NeedsAggregated {
+			return errors.New("--scaling-script is not built yet for workers in two pools; it is accepted with --extra-engine-args")
+		}
+		return errors.New("--scaling-script is given with --router-mode direct, whose workers are named ahead; one of them is accepted")
+	case config.FieldSamples:
+		return errors.New("telemetry is not built yet for workers in two pools; it is accepted with --extra-engine-args")
 	case config.FieldSLAE2EMs:
 		return errors.New("--sla-e2e-ms is given with --sla-ttft-ms or --sla-itl-ms; either kind is accepted alone")
 	}

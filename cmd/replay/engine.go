@@ -40,6 +40,7 @@ type finished struct {
 	unservable []int32
 	load       *workload.Workload // of core.wasm: an outline of it
 	named      bool               // sessions have names in the records
+	lifecycle  []replay.Operation // of workers that come and go
 	lane       func(play int32) int32
 	route      func(turn int32) (replay.Route, bool) // nil: no KV router
 	cfg        config.Replay
@@ -148,7 +149,7 @@ func (n *native) simulate(ctx context.Context, host drive.Options) (*finished, e
 	case replay.Done:
 		out := &finished{
 			Report:  report.Report{Summary: sim.Summary(), WallMs: wallMs, Graph: n.load.Graph},
-			records: sim.Records(), admissions: sim.Admissions(), handoffs: sim.Handoffs(), unservable: sim.Unservable(), load: n.load,
+			records: sim.Records(), admissions: sim.Admissions(), handoffs: sim.Handoffs(), unservable: sim.Unservable(), load: n.load, lifecycle: sim.Lifecycle(),
 			named: n.load.NamesSessions(n.cfg.Concurrency > 0), lane: sim.Lane, engine: "native",
 		}
 		if n.cfg.Routing.Mode == config.KVRouter {
@@ -169,6 +170,9 @@ func sinceMs(start time.Time) float64 { return float64(time.Since(start).Nanosec
 
 // stuckError words why a run cannot go on under parity.
 func stuckError(f replay.Fault) error {
+	if f.Nobody {
+		return fmt.Errorf("at %g ms a request arrives and no worker serves; a --scaling-script that keeps at least one worker active is accepted", f.NowMs)
+	}
 	if f.Endless {
 		return fmt.Errorf("--parity: the reference repeats a pass at %g ms for ever: a request of a worker with %d in flight has outgrown the KV pool; without --parity it fails alone", f.NowMs, f.InFlight)
 	}

@@ -79,6 +79,9 @@ type options struct {
 
 	warnings []string // that reading the flags gave
 
+	watching  watching
+	perWorker bool
+
 	capture bool // keep what is known of every request, also without a file for it
 	asks    bool // somebody else says how long passes take
 
@@ -145,6 +148,8 @@ func flagGroups(o *options) []group {
 	output.StringVar(&o.reportJSONL, "report-jsonl", "", "write one line per request to `path` (default: no file)")
 	output.StringVar(&o.reportHTML, "report-html", "", "write a page with pictures of the run to `path`: latencies, throughput, queue, KV usage and load by worker (default: no file)")
 	output.StringVar(&o.timeline, "timeline", "", "write every pass and request as a Perfetto trace to `path`, compressed if it ends in .gz; it opens in ui.perfetto.dev (default: no file)")
+	o.watching.declare(output)
+	toggle(output, &o.perWorker, "per-worker", "tell of every worker: its requests and tokens, how long they waited, how busy it was; below the table, and in the full report under per_worker")
 	toggle(output, &o.noTable, "no-table", "do not print the table of results")
 	toggle(output, &o.quiet, "quiet", "no progress bar on a terminal")
 
@@ -181,6 +186,7 @@ func fleetFlags(o *options) *pflag.FlagSet {
 	whole(fleet, &o.prefillPerNode, "prefill-workers-per-node", 1, "for node: `n` workers that compute prompts stand on one")
 	whole(fleet, &o.nextN, "aic-nextn", 0, "speculative decoding: draft `n` tokens per step, from 1 to 5; engine arguments go before it (default: none)")
 	fleet.StringVar(&o.nextNRates, "aic-nextn-accept-rates", "", "chances that the drafts are accepted, each after the one before it: a `list` separated by commas (default: 0.85,0.3)")
+	fleet.StringVar(&o.watching.script, "scaling-script", "", "let workers come and go as the JSON or YAML `file` says: a list of targets, each with at_ms and workers (docs/scaling.md)")
 	o.route.declare(fleet)
 	choice(fleet, &o.replayMode, "replay-mode", "offline", []string{"offline"}, "offline simulates on a virtual clock")
 	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model: it chooses the classes of --router-policy-config, and is a label otherwise")

@@ -25,9 +25,7 @@ var laterFlags = []laterFlag{
 		"aic-perf-config", "ais-perf-config", "performance-model-metadata",
 	}},
 	{feature: "scaling by a planner", names: []string{"planner-config", "benchmark-granularity=8", "scaling-policy", "capture-planner-details=true"}},
-	{feature: "telemetry", names: []string{
-		"telemetry-options", "telemetry-sample-interval-ms=1000", "telemetry-callback", "telemetry-jsonl-path", "capture-telemetry=false",
-	}},
+	{feature: "telemetry told to a function", names: []string{"telemetry-options", "telemetry-callback"}},
 	{feature: "returning requests (--report-jsonl writes them)", names: []string{"capture-per-request=false"}},
 }
 

@@ -81,7 +81,13 @@ func (o *options) nativeOnly() string {
 	if o.route.mode == "kv_router" || o.route.mode == "direct" {
 		return "--router-mode " + o.route.mode + "; --engine native, or another mode, is accepted"
 	}
-	for _, flag := range []string{"report-html", "timeline"} {
+	if o.given("scaling-script") {
+		return "--scaling-script; --engine native is accepted"
+	}
+	if o.sampled() {
+		return "telemetry; --engine native is accepted"
+	}
+	for _, flag := range []string{"report-html", "timeline", "per-worker"} {
 		if o.given(flag) {
 			return "--" + flag + ", which tells of single passes; --engine native is accepted"
 		}

@@ -28,6 +28,8 @@ type pictures struct {
 	trace io.Writer // nil: no timeline
 	zip   *gzip.Writer
 	line  *timeline.Writer
+
+	loads *report.Workers // nil: nobody asks
 }
 
 // pictures prepares what is asked for. Nil: nothing is.
@@ -43,7 +45,10 @@ func (o *options) pictures(cfg config.Replay, run prepared, files *files) (*pict
 			p.trace = p.zip
 		}
 	}
-	if p.html == nil && p.trace == nil {
+	if o.perWorker {
+		p.loads = report.NewWorkers(cfg.NumWorkers, cfg.Prefill.Workers)
+	}
+	if p.html == nil && p.trace == nil && p.loads == nil {
 		return nil, nil
 	}
 	return p, run.picture(p)
@@ -81,10 +86,20 @@ func (p *pictures) add(r *replay.Recording) error {
 	if p.page != nil {
 		p.page.Add(r)
 	}
+	if p.loads != nil {
+		p.loads.Add(r)
+	}
 	if p.line != nil {
 		return p.line.Add(r)
 	}
 	return nil
+}
+
+// tell puts the loads of the workers into the report.
+func (p *pictures) tell(out *finished) {
+	if p != nil && p.loads != nil {
+		out.Workers = p.loads.Finish(out.requests(), out.DurationMs)
+	}
 }
 
 // write finishes what was begun.

@@ -72,7 +72,7 @@ func (o *options) engines(r *config.Replay) ([]engineargs.Args, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Engine, r.NumWorkers = args.Engine, o.numWorkers
+		r.Engine, r.NumWorkers, r.Scaling.StartupMs = args.Engine, o.numWorkers, startup(&args)
 		r.Routing, err = o.routing(args)
 		return []engineargs.Args{args}, err
 	}
@@ -86,7 +86,8 @@ func (o *options) engines(r *config.Replay) ([]engineargs.Args, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Engine, r.NumWorkers = decode.Engine, o.numDecode
+	r.Engine, r.NumWorkers, r.Scaling.StartupMs = decode.Engine, o.numDecode, startup(&decode)
+	r.Scaling.PrefillStartupMs = startup(&prefill)
 	r.Prefill = config.Pool{Engine: prefill.Engine, Workers: o.numPrefill}
 	r.Sharing, r.PrefillPerNode = config.LinkSharing(slices.Index(linkSharings, o.linkSharing)), o.prefillPerNode
 	both := []engineargs.Args{prefill, decode}

@@ -35,6 +35,11 @@ func replayTo(o *options, around *surroundings, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if !o.noTable {
+		if _, err := io.WriteString(stdout, scalingEvents(out)); err != nil {
+			return err
+		}
+	}
 	return o.print(&out.Report, out.jsonPath, stdout)
 }
 
@@ -66,11 +71,17 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 	if err != nil {
 		return nil, err
 	}
-	out, err := run.simulate(ctx, drive.Options{Progress: around.stage("Simulating"), Provider: around.timing})
+	host := drive.Options{Progress: around.stage("Simulating"), Provider: around.timing}
+	o.attend(cfg, &files, &host)
+	out, err := run.simulate(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	out.cfg, out.jsonPath, out.Target = cfg, files.jsonPath, o.executionModel
+	if o.watching.capture {
+		out.Telemetry = &report.Telemetry{IntervalMs: cfg.Samples.EveryMs, Samples: files.captured}
+	}
+	pics.tell(out)
 	if around.progress != nil {
 		around.progress("", 0, 0)
 	}
@@ -78,7 +89,7 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 		warnEngine(e, around.warnings)
 	}
 	warn(o, out, around.warnings)
-	if err := errors.Join(files.write(out), pics.write(out)); err != nil {
+	if err := errors.Join(files.write(out), files.watched(out), pics.write(out)); err != nil {
 		return nil, err
 	}
 	return out, around.outputs.Commit()
@@ -97,6 +108,10 @@ type files struct {
 	jsonPath                 string
 	json, jsonl, cpu, memory *report.File
 	html, timeline           *report.File
+
+	samples, lifecycle, ticks *report.File
+	anyTick                   bool
+	captured                  []string // samples for the full report
 }
 
 // create begins every output file.
@@ -109,6 +124,7 @@ func (o *options) create(outputs *report.Files) (files, error) {
 	}{
 		{"report-json", o.reportJSON, &f.json}, {"report-jsonl", o.reportJSONL, &f.jsonl},
 		{"report-html", o.reportHTML, &f.html}, {"timeline", o.timeline, &f.timeline},
+		{"telemetry-jsonl-path", o.watching.samples, &f.samples}, {"lifecycle-json", o.watching.lifecycle, &f.lifecycle}, {"ticks-json", o.watching.ticks, &f.ticks},
 		{"cpu-profile", o.cpuProfile, &f.cpu}, {"mem-profile", o.memProfile, &f.memory},
 	} {
 		if !o.given(out.flag) {
@@ -186,6 +202,11 @@ func (o *options) print(r *report.Report, jsonPath string, stdout io.Writer) err
 	if !o.noTable {
 		if err := r.WriteTable(stdout); err != nil {
 			return err
+		}
+		if r.Workers != nil {
+			if err := report.WriteWorkers(stdout, r.Workers); err != nil {
+				return err
+			}
 		}
 	}
 	if jsonPath != "" {

@@ -39,6 +39,7 @@ const (
 	NotThisRole             // the workers of a pool have the role of the pool
 	Unlike                  // the two pools have to agree on it
 	NeedsAggregated         // only a run of whole requests has it
+	NotAscending            // not later than the one before it
 )
 
 // Field names a field of Engine or Replay.
@@ -94,6 +95,9 @@ const (
 	FieldNumPrefillWorkers
 	FieldLinkSharing
 	FieldPrefillPerNode
+	FieldScaling
+	FieldStartup
+	FieldSamples
 )
 
 // Fault is the first rule that a configuration breaks; the zero value means
@@ -258,6 +262,9 @@ func (r Replay) Check() Fault {
 	}
 	if o := r.Engine.HostOffload; r.Routing.Mode == KVRouter && o.Blocks > 0 && o.Scope == ClusterShared {
 		return Fault{Exclusive, FieldRouterMode}
+	}
+	if f := r.checkScaling(); !f.OK() {
+		return f
 	}
 	return r.SLA.check()
 }

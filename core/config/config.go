@@ -134,6 +134,8 @@ type Replay struct {
 	PrefillPerNode int         // with SharedByNode: workers of a node; consecutive ones
 
 	Routing Routing
+	Scaling Scaling
+	Samples Samples
 }
 
 // Disaggregated reports whether prompts are computed in a pool of its own.

@@ -202,7 +202,7 @@ type Forward struct {
 	Prefills         int     // requests with prompt work
 	PrefillTokens    int     // scheduled for them
 	PrefillVariance  float64 // of their prompt lengths
-	PrefillKVTokens  int     // prompt tokens computed before this pass
+	PrefillKVTokens  int     // tokens of their prompts computed before this pass; SGLang counts those generated before a retraction, too
 	Decodes          int     // requests with other work
 	DecodeKVTokens   int     // sum of their sequence lengths
 	DecodeVariance   float64

@@ -168,12 +168,9 @@ func (g *Group) Complete(endMs float64) bool {
 
 // restWhenDrained begins a new wave if no rank has anything left to do.
 func (g *Group) restWhenDrained() {
-	for i := range g.ranks {
-		if !g.ranks[i].drained() {
-			return
-		}
+	if g.Drained() {
+		g.waveStep = 0
 	}
-	g.waveStep = 0
 }
 
 // RankEndMs is when rank i would have ended the pass that was begun last by

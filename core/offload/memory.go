@@ -58,6 +58,18 @@ func New(o config.HostOffload, clients int) *Memory {
 	return m
 }
 
+// Grow makes room for so many clients in all.
+func (m *Memory) Grow(clients int) {
+	for len(m.boxes) < clients {
+		m.boxes = append(m.boxes, box{})
+		for d := range m.links {
+			if l := &m.links[d]; l.shared {
+				l.active = append(l.active, 0)
+			}
+		}
+	}
+}
+
 // Shared reports whether the memory is one that clients share, also if there is
 // but one.
 func (m *Memory) Shared() bool { return m.shared }

@@ -26,8 +26,10 @@ type books struct {
 	most, first   int64 // reused tokens of completed requests
 	durationMs    float64
 	workerSeconds float64
+	workers       float64    // that cost time
+	into          []*traffic // what happens to requests is added to these, too
 
-	prefillers     int // workers of a pool that computes prompts
+	prefillers     float64 // workers of a pool that computes prompts
 	prefillSeconds float64
 
 	ttft, ttst, tpot, e2e []float64
@@ -44,6 +46,7 @@ type books struct {
 
 func (b *books) init(cfg config.Replay, w *workload.Workload, varying bool) {
 	b.cfg, b.load = cfg, w
+	b.workers = float64(cfg.NumWorkers)
 	if varying {
 		b.arriveMs = make([]float64, len(w.Turns))
 	}
@@ -55,14 +58,14 @@ func (b *books) init(cfg config.Replay, w *workload.Workload, varying bool) {
 // tick moves the clock to a timestamp, adding to the worker-seconds (replay
 // notes §6.2).
 func (b *books) tick(toMs float64) {
-	b.workerSeconds += float64(float64(b.cfg.NumWorkers)*(toMs-b.nowMs)) / 1000
-	b.prefillSeconds += float64(float64(b.prefillers)*(toMs-b.nowMs)) / 1000
+	b.workerSeconds += float64(b.workers*(toMs-b.nowMs)) / 1000
+	b.prefillSeconds += float64(b.prefillers*(toMs-b.nowMs)) / 1000
 	b.nowMs = toMs
 }
 
 // tickAll moves the clock through sorted timestamps.
 func (b *books) tickAll(times []float64) {
-	workers := float64(b.cfg.NumWorkers)
+	workers := b.workers
 	sum, now := b.workerSeconds, b.nowMs
 	for _, t := range times {
 		sum += float64(workers*(t-now)) / 1000
@@ -77,6 +80,9 @@ func (b *books) inFlight() int64 { return b.arrived - b.ended() }
 func (b *books) arrive(turn int32, atMs float64) {
 	b.arrived++
 	b.tape.arrived(turn, atMs)
+	for _, t := range b.into {
+		t.arrived++
+	}
 	if b.arriveMs != nil {
 		b.arriveMs[turn] = atMs
 	}
@@ -117,6 +123,9 @@ func (b *books) account(worker int32, r stretch.Result, times []float64, again [
 
 func (b *books) complete(r stretch.Result, times []float64, arrivalMs, nowMs float64) {
 	b.completed++
+	for _, t := range b.into {
+		t.end(b.load.Turns[r.Turn].Input, times, arrivalMs)
+	}
 	b.input += int64(b.load.Turns[r.Turn].Input)
 	b.output += int64(len(times))
 	b.most += int64(r.Most)

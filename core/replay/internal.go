@@ -19,7 +19,7 @@ type copier interface {
 func (s *Sim) nextInternalMs() float64 {
 	ms := math.Inf(1)
 	for id, w := range s.copiers {
-		if !s.flying[id] {
+		if w != nil && !s.flying[id] {
 			ms = min(ms, w.NextInternalMs())
 		}
 	}
@@ -35,10 +35,13 @@ func (s *Sim) internal() bool {
 		s.received = true
 	}
 	for id, w := range s.copiers {
-		if !s.flying[id] && w.Internal(s.books.nowMs) {
+		if w != nil && !s.flying[id] && w.Internal(s.books.nowMs) {
 			s.received = true
 			s.wake(int32(id))
 			s.publishCopies(int32(id))
+			if p := s.workers[id].(*plain); p.meter != nil && s.host != nil && p.inFlight > 0 {
+				p.reread()
+			}
 		}
 	}
 	return s.dispatch()
@@ -81,7 +84,7 @@ func (s *Sim) unblock() bool {
 		return false
 	}
 	for id, w := range s.workers {
-		if w.Ready() {
+		if w != nil && w.Ready() {
 			w.FailHead()
 			s.landing = int32(id)
 			return true

@@ -38,9 +38,10 @@ type holder interface {
 // where.
 type kvRouting struct {
 	router  *router.Router
-	workers []follower
-	plains  []*plain // the workers, if they are these,
-	paths   *paths   // or others: it knows what they hold
+	workers []follower // by number; nil: it is not there
+	plains  []*plain   // the workers, if they are these,
+	paths   *paths     // or others: it knows what they hold
+	speller plain      // spells prompts for readable ones; no worker
 	load    *workload.Workload
 	predict timing.Model // of prompts, as fast as they are without a speed-up
 
@@ -116,6 +117,10 @@ func newKVRouting(cfg config.Replay, w *workload.Workload, workers []worker, sea
 	n := len(w.Turns)
 	k.handles, k.states, k.routes = make([]router.Handle, n), make([]turnState, n), make([]route, n)
 	k.workers, k.plains, k.paths, k.hearing = followers, plains, known, -1
+	if len(plains) > 0 {
+		p := plains[0]
+		k.speller = plain{load: w, numbers: p.numbers, talk: p.talk, traceSize: p.traceSize}
+	}
 	return k
 }
 
@@ -135,7 +140,7 @@ func newRouting(r config.Routing, e config.Engine, w *workload.Workload, workers
 		Predicts: r.AskLoad || e.Timing.Kind == config.Grid || e.Timing.Kind == config.External,
 	})
 	for id := range workers {
-		k.router.AddWorker(id, e.DPSize, min(e.MaxNumBatchedTokens, router.NoBudget))
+		k.enter(int32(id), e)
 	}
 	if r.AskLoad {
 		e.Timing = config.Timing{Kind: config.External}
@@ -154,7 +159,7 @@ func (k *kvRouting) place(turn int32, nowMs float64) router.Fault {
 	if k.paths != nil {
 		q = k.locate(turn, nowMs)
 	} else {
-		tokens, _ := k.plains[0].spell(turn)
+		tokens, _ := k.speller.spell(turn)
 		q = k.request(turn, uint32(turn), tokens)
 	}
 	h, fault := k.router.Place(q, nowMs)
@@ -243,11 +248,18 @@ func (s *Sim) dispatch() bool {
 		return false
 	}
 	for i := range k.router.Placed() {
-		w := k.hand(&k.router.Placed()[i])
+		p := &k.router.Placed()[i]
+		if s.control != nil {
+			s.control.routed(int32(p.Tag), p.OverlapBlocks)
+		}
+		w := k.hand(p)
 		s.placing.loads[w]++
 		if !s.flying[w] {
 			s.wake(w)
 		}
+	}
+	if s.control != nil {
+		s.control.freed = -1
 	}
 	return true
 }

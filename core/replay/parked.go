@@ -67,7 +67,7 @@ func (s *Sim) affect() {
 // what one does there another may see.
 func (s *Sim) wakeAll() {
 	for id, w := range s.workers {
-		if !s.flying[id] && w.Ready() {
+		if w != nil && !s.flying[id] && w.Ready() {
 			s.wake(int32(id))
 		}
 	}

@@ -41,6 +41,7 @@ type plain struct {
 	stuck      bool  // a decode step found no room, which alone is no effect
 	retries    int   // passes in a row repeated for moved estimates
 	retracted  int64 // requests, SGLang only
+	meter      *meter
 	committed  int
 	passes     int64
 }
@@ -80,6 +81,9 @@ func (p *plain) PushTo(turn int32, rank int) {
 	h, _ := p.g.Submit(rank, q) // the UUID is new and the output is not negative
 	for len(p.notes[rank]) <= int(h) {
 		p.notes[rank] = append(p.notes[rank], note{})
+	}
+	if p.meter != nil {
+		p.meter.told(rank, p.g.Metrics(rank))
 	}
 	p.inFlight++
 	n := &p.notes[rank][h]
@@ -246,6 +250,9 @@ func (p *plain) complete(endMs float64) {
 	if p.effect || endMs > p.nowMs {
 		p.retries = 0
 	}
+	if p.meter != nil {
+		p.meter.passed(p.g, p.nowMs, endMs)
+	}
 }
 
 // NextInternalMs is when a copy between a rank and host memory ends next, +Inf
@@ -326,6 +333,9 @@ func (p *plain) FailHead() {
 func (p *plain) failHead(rank int) {
 	if h, _, ok := p.g.FailHead(rank); ok {
 		p.notes[rank][h].result.Fate = stretch.Failed
+		if p.meter != nil {
+			p.meter.told(rank, p.g.Metrics(rank))
+		}
 		p.ended = append(p.ended, int32(h)*int32(len(p.notes))+int32(rank))
 	}
 }

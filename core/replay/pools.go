@@ -51,7 +51,7 @@ func newPools(s *Sim, o Options, streaming bool) *pools {
 	p.prefill.init(p, PrefillPool, s.cfg.Prefill.Engine, s.cfg.Prefill.Workers)
 	p.decode.init(p, ServingPool, s.cfg.Engine, s.cfg.NumWorkers)
 	p.handoffs.init(p)
-	s.books.prefillers = s.cfg.Prefill.Workers
+	s.books.prefillers = float64(s.cfg.Prefill.Workers)
 	if external(s.cfg.Prefill.Engine) || external(s.cfg.Engine) || s.cfg.Routing.AskLoad {
 		s.answers = timing.NewCache()
 		p.prefill.shareAnswers(s.answers)

@@ -19,12 +19,14 @@ type Status uint8
 
 // Running: the budget is used up. Idle: what happens next depends on sessions
 // not fed yet (see Feed). NeedTiming: an outside provider has to be asked how
-// long something takes (see Query). Done: nothing is left to happen. Stuck: see
+// long something takes (see Query). NeedScaling: the policy has to be asked how
+// many workers there are to be (see Tick). Done: nothing is left to happen. Stuck: see
 // Sim.Fault.
 const (
 	Running Status = iota
 	Idle
 	NeedTiming
+	NeedScaling
 	Done
 	Stuck
 )
@@ -39,6 +41,7 @@ type Fault struct {
 	InFlight int64 // requests, under SGLang those of the worker
 	NowMs    float64
 	Endless  bool // the reference does not end so, nor at all
+	Nobody   bool // a request has come and no worker serves
 	Router   router.Fault
 }
 
@@ -99,6 +102,9 @@ type Sim struct {
 	kv       *kvRouting // nil: placing alone says where requests go
 	caches   []divider  // of fast engines
 	pools    *pools     // nil: workers serve whole requests
+	control  *control   // nil: workers neither come nor go, and nobody looks
+	gone     int64      // preemptions of workers that are gone
+	readable bool       // the workers are plain ones
 	ledger   ledger
 	numbers  *numbers        // plain engines: hash ids as tokens
 	talk     *talk           // nil: the workload's inputs are whole prompts
@@ -146,7 +152,8 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 		s.capMs = cfg.MaxSimTimeMs
 	}
 	routed := cfg.Routing.Mode == config.KVRouter
-	plain := o.Plain || o.Record || len(w.Planned) > 0 || routed && says != nil || cfg.Disaggregated() || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
+	s.control = newControl(s, cfg)
+	plain := s.readableOnly(o) || !stride.Serves(cfg.Engine) && !stretch.Serves(cfg.Engine)
 	switch {
 	case says != nil:
 		says.split = s.divide
@@ -156,15 +163,21 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	}
 	s.tape = newRecorder(o)
 	s.books.tape = s.tape
+	s.readable = plain
 	if cfg.Disaggregated() {
 		s.pools = newPools(s, o, streaming)
 		return s
 	}
-	fast := s.build(plain)
+	fast := s.build()
 	s.parked.init(cfg)
 	s.arrivals.init(cfg, w, streaming)
 	s.books.init(cfg, w, !s.arrivals.fixed())
 	s.placing.init(cfg)
+	if s.control != nil {
+		s.control.enroll(ServingPool, aggregate{s}, cfg.Scaling.StartupMs, cfg.NumWorkers)
+		s.placing.changes = true
+		s.placing.active = appendIDs(nil, s.control.fleets[0].active)
+	}
 	if routed {
 		s.kv = newKVRouting(cfg, w, s.workers, o.Seats)
 		if s.kv.paths != nil {
@@ -189,38 +202,62 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	// worker at one time for ever (stretch.Circling), and Step has to return.
 	endless := cfg.Parity && cfg.Engine.MTP.Drafts > 0
 	alone := s.placing.inTurn() || s.kv != nil && !s.kv.router.Waits()
-	if len(fast) > 0 && !o.Eventful && alone && s.arrivals.fixed() && s.answers == nil && !model.CanBeZero() && !endless && !counts(cfg.Engine) {
+	if len(fast) > 0 && !o.Eventful && alone && s.arrivals.fixed() && s.answers == nil && !model.CanBeZero() && !endless && !counts(cfg.Engine) && s.control == nil {
 		s.windows = newWindows(fast, model)
 	}
 	return s
 }
 
-// build makes the workers, plain or fast ones, and returns those that windows
-// can run.
-func (s *Sim) build(plain bool) (fast []*ranks.Group) {
-	cfg, w := s.cfg, s.load
-	s.host = group.NewHost(cfg.Engine, cfg.NumWorkers)
-	for i := range cfg.NumWorkers {
-		switch {
-		case plain:
-			p := newPlain(cfg, w, s.numbers, i, s.host)
-			p.talk, p.tape = s.talk, s.tape
-			if p.copies {
-				s.copiers = append(s.copiers, p)
-			}
-			s.workers = append(s.workers, p)
-		case !stride.Serves(cfg.Engine):
-			x := ranks.New(cfg, i, w)
-			s.caches, s.workers, fast = append(s.caches, x), append(s.workers, x), append(fast, x)
-		case cfg.Engine.DPSize > 1:
-			x := stride.NewGroup(cfg.Engine, w, cfg.TraceBlockSize)
-			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
-		default:
-			x := stride.New(cfg.Engine, w, cfg.TraceBlockSize)
-			s.caches, s.workers = append(s.caches, x), append(s.workers, x)
+// readableOnly reports whether the fast engines do not do what is asked for,
+// whatever the engine.
+func (s *Sim) readableOnly(o Options) bool {
+	routed := s.cfg.Routing.Mode == config.KVRouter
+	changing := s.control != nil && (s.control.meters || routed)
+	return o.Plain || o.Record || changing || len(s.load.Planned) > 0 || routed && s.talk != nil || s.cfg.Disaggregated()
+}
+
+// build makes the workers of the start and returns those that windows can run.
+func (s *Sim) build() (fast []*ranks.Group) {
+	s.host = group.NewHost(s.cfg.Engine, s.cfg.NumWorkers)
+	for i := range s.cfg.NumWorkers {
+		if x, ok := s.newWorker(i).(*ranks.Group); ok {
+			fast = append(fast, x)
 		}
 	}
 	return fast
+}
+
+// newWorker makes the worker with the next number, a plain or a fast one.
+func (s *Sim) newWorker(i int) worker {
+	cfg, w := s.cfg, s.load
+	var x interface {
+		worker
+		divider
+	}
+	switch {
+	case s.readable:
+		if s.host != nil {
+			s.host.Grow((i + 1) * cfg.Engine.DPSize)
+		}
+		p := newPlain(cfg, w, s.numbers, i, s.host)
+		p.talk, p.tape = s.talk, s.tape
+		if s.control != nil && s.control.meters {
+			p.meter = newMeter(s.books.into, cfg.Engine.DPSize, cfg.Engine.NumGPUBlocks)
+		}
+		if p.copies {
+			s.copiers = append(s.copiers, p)
+		}
+		s.workers = append(s.workers, p)
+		return p
+	case !stride.Serves(cfg.Engine):
+		x = ranks.New(cfg, i, w)
+	case cfg.Engine.DPSize > 1:
+		x = stride.NewGroup(cfg.Engine, w, cfg.TraceBlockSize)
+	default:
+		x = stride.New(cfg.Engine, w, cfg.TraceBlockSize)
+	}
+	s.caches, s.workers = append(s.caches, x), append(s.workers, x)
+	return x
 }
 
 // Fault explains Stuck.
@@ -234,9 +271,11 @@ func (s *Sim) Preemptions() int64 {
 	if s.pools != nil {
 		return s.pools.preemptions()
 	}
-	n := int64(0)
+	n := s.gone
 	for _, w := range s.workers {
-		n += w.Preemptions()
+		if w != nil {
+			n += w.Preemptions()
+		}
 	}
 	return n
 }
@@ -268,7 +307,15 @@ func (s *Sim) Step(budget int) Status {
 		if s.arrivals.owed > 0 {
 			return Idle
 		}
-		if len(s.due) > 0 || s.halfway {
+		if c := s.control; c != nil {
+			if c.asked {
+				return NeedScaling
+			}
+			if _, unsure := c.over(); c.again && unsure {
+				return Idle
+			}
+		}
+		if len(s.due) > 0 || s.halfway || s.control != nil && s.control.again {
 			budget -= s.settle() // goes on where it stopped
 			continue
 		}
@@ -281,6 +328,9 @@ func (s *Sim) Step(budget int) Status {
 			t = min(t, s.busy[0].atMs)
 		}
 		t = min(t, s.nextInternalMs())
+		if s.control != nil {
+			t = s.control.next(t)
+		}
 		if s.arrivals.streaming && t >= s.arrivals.horizonMs {
 			return Idle
 		}
@@ -292,8 +342,7 @@ func (s *Sim) Step(budget int) Status {
 			return s.finish()
 		}
 		if t > s.capMs {
-			s.status = Done
-			return Done
+			return s.end(Done)
 		}
 		s.books.tick(t)
 		budget -= s.settle()
@@ -301,21 +350,31 @@ func (s *Sim) Step(budget int) Status {
 	if s.unanswered() {
 		return NeedTiming
 	}
+	if s.control != nil && s.control.asked {
+		return NeedScaling
+	}
 	return Running
 }
 
 // finish ends a run that has no next timestamp.
 func (s *Sim) finish() Status {
-	s.status = Done
 	if n := s.books.inFlight(); n > 0 {
-		s.status = Stuck
 		s.fault = Fault{InFlight: n, NowMs: s.books.nowMs}
+		return s.end(Stuck)
 	}
-	return s.status
+	return s.end(Done)
 }
 
-// end books one request that ended at the current timestamp.
-func (s *Sim) end(w worker, id, req int32) stretch.Result {
+func (s *Sim) end(status Status) Status {
+	s.status = status
+	if s.control != nil && status == Done {
+		s.control.last()
+	}
+	return status
+}
+
+// book books one request that ended at the current timestamp.
+func (s *Sim) book(w worker, id, req int32) stretch.Result {
 	b := &s.books
 	r := w.Result(req)
 	b.need(r.Emitted)
@@ -340,6 +399,9 @@ func (s *Sim) glide(most int) int {
 		return 0
 	}
 	untilMs := min(s.arrivals.next(), s.arrivals.horizonMs)
+	if s.control != nil {
+		untilMs = min(untilMs, s.control.nextMs())
+	}
 	for i := 1; i < min(3, len(s.busy)); i++ {
 		untilMs = min(untilMs, s.busy[i].atMs)
 	}

@@ -20,12 +20,10 @@ func (s *Sim) settle() int {
 			}
 			s.unpark(s.received)
 			s.received = false
-			if len(s.due) == 0 {
-				return 1 + int(s.begun-before)
-			}
 			slices.Sort(s.due)
 			s.driving = true
 		}
+		last := len(s.due) == 0
 		for s.driven < len(s.due) {
 			w := s.due[s.driven]
 			if s.landing >= 0 {
@@ -45,6 +43,15 @@ func (s *Sim) settle() int {
 			s.wake(w)
 		}
 		s.again, s.copied = s.again[:0], s.copied[:0]
+		if c := s.control; c != nil {
+			last = !c.attend(last) && last
+			if c.asked || c.again {
+				return 1 + int(s.begun-before)
+			}
+		}
+		if last {
+			return 1 + int(s.begun-before)
+		}
 	}
 }
 
@@ -77,6 +84,9 @@ func (s *Sim) receive() bool {
 	if s.host != nil && !s.internal() {
 		return false
 	}
+	if s.control != nil && !s.control.ready() {
+		return false
+	}
 	if a := s.arrivals.agents; a != nil {
 		a.flush(s.books.nowMs)
 	}
@@ -95,6 +105,10 @@ func (s *Sim) receive() bool {
 			continue
 		}
 		w := s.pick(turn)
+		if w < 0 {
+			s.dead, s.fault = true, Fault{InFlight: s.books.inFlight(), NowMs: s.books.nowMs, Nobody: true}
+			return false
+		}
 		s.placing.loads[w]++
 		s.workers[w].Push(turn)
 		if !s.flying[w] {
@@ -221,7 +235,7 @@ func (s *Sim) show(id int32) {
 	s.books.committed += int64(w.CommittedPrefill())
 	ended := w.Ended()
 	for _, r := range ended {
-		e := s.end(w, id, r)
+		e := s.book(w, id, r)
 		if s.talk != nil {
 			s.talk.heard(e.Turn, e.Emitted)
 		}

@@ -127,3 +127,27 @@ func (r *Router) slot(id, rank int) (kvindex.Slot, bool) {
 	}
 	return kvindex.Slot(r.workers[id].first + int32(rank)), true
 }
+
+// Size is how much a router holds.
+type Size struct {
+	Workers  int // that are there
+	Slots    int // that were ever needed at once
+	Requests int // that wait, are asked about or are booked
+	Blocks   int // different ones that ranks are believed to have on their devices
+}
+
+// Size counts.
+func (r *Router) Size() Size {
+	s := Size{Slots: int(r.slots.n), Blocks: r.index.Blocks()}
+	for _, w := range r.workers {
+		if w.ranks > 0 {
+			s.Workers++
+		}
+	}
+	for h := range r.requests {
+		if r.requests[h].state != unknown {
+			s.Requests++
+		}
+	}
+	return s
+}

@@ -371,7 +371,7 @@ func (x *twin) compareMetrics(out *engine.Out, want *naivePass, duration float64
 		if w[1] > 0 {
 			prompts = append(prompts, w[0])
 			f.PrefillTokens += w[1]
-			f.PrefillKVTokens += min(w[2], w[0])
+			f.PrefillKVTokens += w[2]
 		}
 	}
 	f.Prefills, _, f.PrefillVariance = describe(prompts)

@@ -227,7 +227,7 @@ func (e *Rank) describe() {
 		e.out.Committed = append(e.out.Committed, w.req)
 		prompts.Add(r.promptLen)
 		f.PrefillTokens += w.computed
-		f.PrefillKVTokens += min(w.prefix, r.promptLen)
+		f.PrefillKVTokens += w.prefix // of a retracted request also what it had generated
 	}
 	f.Prefills, f.PrefillVariance = prompts.N(), prompts.Variance()
 	queued := e.waiting.retracted.Plus(e.destinations)

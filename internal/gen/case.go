@@ -26,6 +26,7 @@ type ReplayCase struct {
 	Kwargs    map[string]any `json:"kwargs"`
 	Rows      []Row          `json:"-"` // the content of a Mooncake trace
 	Docs      []Doc          `json:"-"` // the content of any other
+	Scaling   *Scaling       `json:"scaling_policy,omitempty"`
 
 	Profile []byte `json:"-"` // the content of ProfileFile; nil: there is none
 }
@@ -100,6 +101,11 @@ func (c *ReplayCase) Clone() *ReplayCase {
 	}
 	d.Rows = append([]Row(nil), c.Rows...)
 	d.Docs = slices.Clone(c.Docs)
+	if c.Scaling != nil {
+		s := *c.Scaling
+		s.Decisions = slices.Clone(s.Decisions)
+		d.Scaling = &s
+	}
 	for i := range d.Docs {
 		d.Docs[i].Lines = slices.Clone(d.Docs[i].Lines)
 	}

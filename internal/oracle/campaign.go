@@ -38,8 +38,8 @@ type Tally struct {
 }
 
 func (t Tally) String() string {
-	return fmt.Sprintf("%d cases: %d finished, %d refused, %d dead ends, %d without end; %d differ",
-		t.Cases, t.ByOutcome[Finished], t.ByOutcome[Refused], t.ByOutcome[DeadEnd], t.ByOutcome[NoEnd], t.Failures)
+	return fmt.Sprintf("%d cases: %d finished, %d refused, %d dead ends, %d without a worker, %d without end; %d differ",
+		t.Cases, t.ByOutcome[Finished], t.ByOutcome[Refused], t.ByOutcome[DeadEnd], t.ByOutcome[Nobody], t.ByOutcome[NoEnd], t.Failures)
 }
 
 // Run compares the seeds and shrinks and records what differs. The error

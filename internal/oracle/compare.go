@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -56,7 +57,57 @@ func Compare(reference, ours Answer) []string {
 	} else {
 		diffs = CompareReports(reference.Report, ours.Report)
 	}
-	return append(diffs, compareRequests(reference.Requests, ours.Requests)...)
+	diffs = append(diffs, compareRequests(reference.Requests, ours.Requests)...)
+	diffs = append(diffs, compareLists("tick", reference.Ticks, ours.Ticks)...)
+	diffs = append(diffs, compareLists("operation", reference.Lifecycle, ours.Lifecycle)...)
+	return append(diffs, compareLists("sample", reference.Telemetry, ours.Telemetry)...)
+}
+
+// level rounds the variances of what passes worked on, which the reference sums
+// in the order of random identities (engine notes §10.1), to nine digits.
+func level(v any) any {
+	snapshots, ok := v.([]any)
+	if !ok {
+		return v
+	}
+	out := make([]any, len(snapshots))
+	for i, s := range snapshots {
+		m, ok := s.(map[string]any)
+		if !ok {
+			return v
+		}
+		c := maps.Clone(m)
+		for _, key := range []string{"var_prefill_length", "var_decode_kv_tokens"} {
+			if x, ok := c[key].(float64); ok {
+				c[key] = strconv.FormatFloat(x, 'e', 8, 64)
+			}
+		}
+		out[i] = c
+	}
+	return out
+}
+
+// compareLists compares objects in their order and tells of the first that
+// differs what differs in it.
+func compareLists(name string, reference, ours []map[string]any) []string {
+	for i := range min(len(reference), len(ours)) {
+		var diffs []string
+		for _, key := range slices.Sorted(maps.Keys(reference[i])) {
+			if got, ok := ours[i][key]; !ok || !same(level(reference[i][key]), level(got)) {
+				diffs = append(diffs, fmt.Sprintf("%s %d %s: reference %s, ours %s", name, i, key, show(reference[i][key]), show(got)))
+			}
+		}
+		if len(ours[i]) > len(reference[i]) {
+			diffs = append(diffs, fmt.Sprintf("%s %d: ours says more: %s", name, i, show(ours[i])))
+		}
+		if diffs != nil {
+			return diffs
+		}
+	}
+	if len(reference) != len(ours) {
+		return []string{fmt.Sprintf("%ss: the reference has %d, ours %d", name, len(reference), len(ours))}
+	}
+	return nil
 }
 
 var inFlightCount = regexp.MustCompile(`with (\d+) in-flight`)

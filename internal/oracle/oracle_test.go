@@ -337,6 +337,9 @@ func TestCorpus(t *testing.T) {
 		"corpus-kvg2":    {Finished: 40, DeadEnd: 5},
 		"corpus-formats": {Finished: 150, Refused: 20, DeadEnd: 20},
 		"corpus-pd":      {Finished: 180, Refused: 15, DeadEnd: 20},
+
+		"corpus-scale":     {Finished: 80, Refused: 5, DeadEnd: 5, Nobody: 2},
+		"corpus-telemetry": {Finished: 70, Refused: 3, DeadEnd: 5},
 	} {
 		text, err := os.ReadFile("../../testdata/oracle/" + name + ".jsonl.gz")
 		if err != nil {

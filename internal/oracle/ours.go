@@ -45,6 +45,27 @@ func Ours(dir string, c *gen.ReplayCase, reference Answer) (a Answer) {
 	if err != nil {
 		return Answer{Outcome: Refused, Error: err.Error()}
 	}
+	if c.Scaling != nil {
+		cfg.Scaling.Policy, cfg.Scaling.FirstMs = config.Asked, c.Scaling.Initial
+	}
+	a = asked(cfg, load, c, reference)
+	if c.Scaling == nil || cfg.Samples.EveryMs > 0 || a.Outcome == Crash || cfg.Routing.Mode == config.KVRouter {
+		return a
+	}
+	// Without anybody to be told what its passes do, a run may have fast engines.
+	cfg.Scaling.Policy, cfg.Scaling.Script = config.Scripted, scripted(c.Scaling)
+	if load, err = parity.Workload(dir, c, cfg); err != nil {
+		return Answer{Outcome: Crash, Error: err.Error()}
+	}
+	if diff := unlike(a, asked(cfg, load, c, reference)); diff != "" {
+		return Answer{Outcome: Crash, Error: diff}
+	}
+	return a
+}
+
+// asked goes where the reference went.
+func asked(cfg config.Replay, load *workload.Workload, c *gen.ReplayCase, reference Answer) (a Answer) {
+	var err error
 	var went places
 	if cfg.Disaggregated() {
 		went.prefill, err = seats(load, reference, "prefill")
@@ -58,7 +79,7 @@ func Ours(dir string, c *gen.ReplayCase, reference Answer) (a Answer) {
 		return Answer{Outcome: Crash, Error: err.Error()}
 	}
 	for {
-		a = simulate(cfg, load, c.Kwargs, went)
+		a = simulate(cfg, load, c, went)
 		// Nothing says where requests went in a run that did not finish.
 		same := a.Outcome == reference.Outcome && inFlight(a.Error) == inFlight(reference.Error)
 		if went.known() || cfg.Routing.Mode != config.KVRouter || a.Outcome == Crash || same || cfg.Routing.Seed == config.CanonicalSeed+lots {
@@ -79,30 +100,42 @@ type places struct{ all, prefill, decode []router.Seat }
 func (p places) known() bool { return p.all != nil || p.prefill != nil }
 
 // simulate runs to the end, whichever that is.
-func simulate(cfg config.Replay, load *workload.Workload, kwargs map[string]any, went places) Answer {
+func simulate(cfg config.Replay, load *workload.Workload, c *gen.ReplayCase, went places) Answer {
 	o := replay.Options{Seats: went.all}
 	if cfg.Disaggregated() {
 		o = replay.Options{Seats: went.prefill, DecodeSeats: went.decode}
 	}
 	sim := replay.New(cfg, load, o)
 	begin := time.Now()
+	told := policy{says: c.Scaling}
 	status := replay.Running
-	for steps := 0; status == replay.Running; steps++ {
-		if steps == endless {
+	for steps := 0; status == replay.Running || status == replay.NeedScaling; {
+		if status = sim.Step(stepEvents); status == replay.NeedScaling {
+			if err := told.answer(sim); err != nil {
+				return Answer{Outcome: Crash, Error: err.Error()}
+			}
+			continue
+		}
+		if steps++; steps == endless {
 			return Answer{Outcome: NoEnd}
 		}
-		status = sim.Step(stepEvents)
 	}
-	if sim.Fault().Endless {
+	f := sim.Fault()
+	switch {
+	case f.Endless:
 		return Answer{Outcome: NoEnd}
+	case f.Nobody || f.Router.Code == router.NoWorkers:
+		return Answer{Outcome: Nobody}
+	case !f.Router.OK():
+		return Answer{Outcome: Refused, Error: fmt.Sprintf("fault of the router: %+v", f.Router)}
+	case status != replay.Done:
+		return Answer{Outcome: DeadEnd, Error: fmt.Sprintf("dead end with %d in-flight requests", f.InFlight)}
 	}
-	if f := sim.Fault().Router; !f.OK() {
-		return Answer{Outcome: Refused, Error: fmt.Sprintf("fault of the router: %+v", f)}
+	a, err := spell(sim, load, cfg, c.Kwargs, time.Since(begin))
+	if err == nil {
+		a.Watched, err = watchedOf(sim, load, a.Requests)
+		a.Ticks = told.ticks
 	}
-	if status != replay.Done {
-		return Answer{Outcome: DeadEnd, Error: fmt.Sprintf("dead end with %d in-flight requests", sim.Fault().InFlight)}
-	}
-	a, err := spell(sim, load, cfg, kwargs, time.Since(begin))
 	if err != nil {
 		return Answer{Outcome: Crash, Error: err.Error()}
 	}

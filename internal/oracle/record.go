@@ -26,7 +26,8 @@ type Recorded struct {
 
 	Report   map[string]any   `json:"report,omitempty"`
 	Requests []map[string]any `json:"requests,omitempty"`
-	Error    string           `json:"error,omitempty"`
+	Watched
+	Error string `json:"error,omitempty"`
 }
 
 // NewRecorded pairs a case with an answer that is worth keeping: one that
@@ -35,7 +36,7 @@ func NewRecorded(c *gen.ReplayCase, a Answer) (Recorded, error) {
 	if a.Outcome == NoEnd || a.Outcome == Crash {
 		return Recorded{}, fmt.Errorf("%s: the reference %s, so there is no answer to record", c.Name, outcomeText(a))
 	}
-	r := Recorded{Case: *c, Docs: c.Docs, Profile: c.Profile, Report: a.Report, Error: a.Error}
+	r := Recorded{Case: *c, Docs: c.Docs, Profile: c.Profile, Report: a.Report, Watched: a.Watched, Error: a.Error}
 	if c.Docs == nil {
 		r.Trace = string(c.Trace())
 	}
@@ -50,7 +51,7 @@ func (r *Recorded) Answer() Answer {
 	if r.Error != "" {
 		return Answer{Outcome: classify(r.Error), Error: r.Error}
 	}
-	return Answer{Report: r.Report, Requests: r.Requests}
+	return Answer{Report: r.Report, Requests: r.Requests, Watched: r.Watched}
 }
 
 // Save writes the case as a folder dir/name: trace and profile, and in
@@ -68,6 +69,9 @@ func (r *Recorded) Save(dir string) error {
 	if r.Case.Synthetic != nil {
 		head["synthetic"] = r.Case.Synthetic
 	}
+	if r.Case.Scaling != nil {
+		head["scaling_policy"] = r.Case.Scaling
+	}
 	if r.Error != "" {
 		head["error"] = r.Error
 	}
@@ -77,11 +81,28 @@ func (r *Recorded) Save(dir string) error {
 	if err := writeJSON(filepath.Join(sub, "report.json"), r.Report); err != nil {
 		return err
 	}
+	for _, f := range r.watchedFiles() {
+		if *f.list != nil {
+			if err := writeJSON(filepath.Join(sub, f.name), *f.list); err != nil {
+				return err
+			}
+		}
+	}
 	var lines bytes.Buffer
 	for _, record := range r.Requests {
 		fmt.Fprintln(&lines, show(record))
 	}
 	return os.WriteFile(filepath.Join(sub, "requests.jsonl"), lines.Bytes(), 0o644)
+}
+
+// watchedFiles are the files of what a case with a policy or samples has besides.
+func (r *Recorded) watchedFiles() []watchedFile {
+	return []watchedFile{{"ticks.json", &r.Ticks}, {"lifecycle.json", &r.Lifecycle}, {"telemetry.json", &r.Telemetry}}
+}
+
+type watchedFile struct {
+	name string
+	list *[]map[string]any
 }
 
 // WriteInputs writes the files that the case reads.
@@ -155,6 +176,18 @@ func Load(top string) (Recorded, error) {
 	}
 	if err := json.Unmarshal(report, &r.Report); err != nil {
 		return r, fmt.Errorf("%s: report: %w", top, err)
+	}
+	for _, f := range r.watchedFiles() {
+		text, err := os.ReadFile(filepath.Join(sub, f.name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = json.Unmarshal(text, f.list)
+		}
+		if err != nil {
+			return r, fmt.Errorf("%s: %s: %w", top, f.name, err)
+		}
 	}
 	requests, err := os.Open(filepath.Join(sub, "requests.jsonl"))
 	if err != nil {

@@ -70,6 +70,7 @@ type question struct {
 	Files     []string       `json:"files"`
 	Synthetic map[string]any `json:"synthetic,omitempty"`
 	Kwargs    map[string]any `json:"kwargs"`
+	Scaling   *gen.Scaling   `json:"scaling,omitempty"`
 	TimeoutS  float64        `json:"timeout_s"`
 }
 
@@ -77,9 +78,10 @@ type question struct {
 type reply struct {
 	Report   map[string]any   `json:"report"`
 	Requests []map[string]any `json:"requests"`
-	Error    string           `json:"error"`
-	Timeout  bool             `json:"timeout"`
-	Died     string           `json:"died"`
+	Watched
+	Error   string `json:"error"`
+	Timeout bool   `json:"timeout"`
+	Died    string `json:"died"`
 }
 
 // Ask runs a case whose trace stands in dir. The error means the worker
@@ -89,7 +91,7 @@ func (r *Reference) Ask(dir string, c *gen.ReplayCase, timeout time.Duration) (A
 	if err != nil {
 		return Answer{}, err
 	}
-	line, err := json.Marshal(question{dir, c.Files, c.Synthetic, c.Kwargs, timeout.Seconds()})
+	line, err := json.Marshal(question{dir, c.Files, c.Synthetic, c.Kwargs, c.Scaling, timeout.Seconds()})
 	if err != nil {
 		return Answer{}, err
 	}
@@ -112,7 +114,7 @@ func (r *Reference) Ask(dir string, c *gen.ReplayCase, timeout time.Duration) (A
 	case got.Report == nil:
 		return Answer{}, fmt.Errorf("the reference's worker answered neither a report nor an error")
 	}
-	return Answer{Report: got.Report, Requests: got.Requests}, nil
+	return Answer{Report: got.Report, Requests: got.Requests, Watched: got.Watched}, nil
 }
 
 func (r *Reference) read(into any) error {

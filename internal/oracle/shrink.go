@@ -21,6 +21,7 @@ func Shrink(c *gen.ReplayCase, keep func(*gen.ReplayCase) bool, budget int) (sma
 		s.dropSettings(func(c *gen.ReplayCase) map[string]any { return c.Kwargs })
 		s.dropSettings((*gen.ReplayCase).Engine)
 		s.dropSettings((*gen.ReplayCase).DecodeEngine)
+		s.dropDecisions()
 		s.simplifyNumbers()
 		s.simplifyRows()
 		changed = s.kept > before
@@ -85,6 +86,24 @@ func (s *shrinker) dropSettings(of func(*gen.ReplayCase) map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(of(s.best))) {
 		if !strings.HasSuffix(key, "engine_args") && key != "backend" && key != "worker_type" && key != "timing_model" && key != "trace_format" && key != "execution_model" {
 			s.try(func(c *gen.ReplayCase) { delete(of(c), key) })
+		}
+	}
+}
+
+// dropDecisions shortens the policy from its end, and lets it leave things as
+// they are.
+func (s *shrinker) dropDecisions() {
+	if s.best.Scaling == nil {
+		return
+	}
+	for s.try(func(c *gen.ReplayCase) {
+		d := c.Scaling.Decisions
+		c.Scaling.Decisions = d[:max(0, len(d)-1)]
+	}) && len(s.best.Scaling.Decisions) > 0 {
+	}
+	for i := range s.best.Scaling.Decisions {
+		if s.best.Scaling.Decisions[i].Decode != nil {
+			s.try(func(c *gen.ReplayCase) { c.Scaling.Decisions[i].Decode = nil })
 		}
 	}
 }

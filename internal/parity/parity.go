@@ -31,6 +31,7 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 	prefillers, decoders := 1, 1
 	numbers := map[string]*float64{
 		"arrival_speedup_ratio": &c.ArrivalSpeedup, "max_sim_time_ms": &c.MaxSimTimeMs,
+		"telemetry":   &c.Samples.EveryMs,
 		"sla_ttft_ms": &c.SLA.TTFTMs, "sla_itl_ms": &c.SLA.ITLMs, "sla_e2e_ms": &c.SLA.E2EMs,
 	}
 	counts := map[string]*int{
@@ -55,9 +56,9 @@ func ConfigWith(kwargs map[string]any, load func(path string) (*config.ProfileTa
 				return c, err
 			}
 			if role == config.Prefill {
-				c.Prefill.Engine = args.Engine
+				c.Prefill.Engine, c.Scaling.PrefillStartupMs = args.Engine, args.StartupTimeS.V*1000
 			} else {
-				c.Engine = args.Engine
+				c.Engine, c.Scaling.StartupMs = args.Engine, args.StartupTimeS.V*1000
 			}
 			continue
 		}

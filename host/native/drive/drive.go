@@ -28,6 +28,10 @@ type Options struct {
 	// Provider says how many ms what is asked takes, where the engine's timing
 	// is External. Calls never overlap, and none repeats a question.
 	Provider func(timing.Query) (ms float64, err error)
+	// Policy says how many workers there are to be, where scaling is Asked.
+	Policy func(*replay.Tick) (replay.Decision, error)
+	// Samples is given those that were taken. They are valid until it returns.
+	Samples func([]replay.Sample) error
 	// Record is given what was recorded (replay.Options.Record) after every
 	// step; the recording is the callee's until it returns. An error ends the run.
 	Record func(*replay.Recording) error
@@ -59,7 +63,17 @@ func Run(ctx context.Context, s *replay.Sim, o Options) (replay.Status, error) {
 				return status, err
 			}
 		}
+		if list := s.Samples(); o.Samples != nil && len(list) > 0 {
+			if err := o.Samples(list); err != nil {
+				return status, err
+			}
+			s.ForgetSamples()
+		}
 		switch status {
+		case replay.NeedScaling:
+			if err := o.decide(s); err != nil {
+				return status, err
+			}
 		case replay.NeedTiming:
 			if err := o.answer(s); err != nil {
 				return status, err
@@ -74,6 +88,22 @@ func Run(ctx context.Context, s *replay.Sim, o Options) (replay.Status, error) {
 			return status, err
 		}
 	}
+}
+
+// decide asks the policy what s asks.
+func (o Options) decide(s *replay.Sim) error {
+	t, _ := s.Tick()
+	if o.Policy == nil {
+		return errors.New("the run asks how many workers there are to be and nobody answers; a policy is accepted")
+	}
+	d, err := o.Policy(t)
+	if err != nil {
+		return fmt.Errorf("the scaling policy failed at %g ms: %w", t.NowMs, err)
+	}
+	if !s.Scale(d) {
+		return fmt.Errorf("the scaling policy answered %d and %d workers at %g ms; numbers of at least 0 are accepted", d.Prefill, d.Decode, t.NowMs)
+	}
+	return nil
 }
 
 // answer asks the provider what s asks.

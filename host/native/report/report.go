@@ -31,6 +31,15 @@ type Report struct {
 
 	Graph  *workload.Graph // of agents, else nil
 	Target string          // the model its requests are run on
+
+	Telemetry *Telemetry   // nil: not asked for
+	Workers   []WorkerLoad // nil: not asked for
+}
+
+// Telemetry is the samples of a run, each spelt as AppendSample does.
+type Telemetry struct {
+	IntervalMs float64
+	Samples    []string
 }
 
 // entry is one key of the report JSON with its value already spelt.
@@ -108,6 +117,12 @@ func (r *Report) entries() entries {
 	e.dist("output_token_throughput_per_user", "", r.PerUser)
 	if r.Agents != nil {
 		e.agents(r.Agents, r.Graph, r.Target)
+	}
+	if r.Workers != nil {
+		e = append(e, entry{"per_worker", workers(r.Workers)})
+	}
+	if t := r.Telemetry; t != nil {
+		e = append(e, entry{"telemetry", object{{"sample_interval_ms", string(cliutil.AppendPythonFloat(nil, t.IntervalMs))}, {"samples", list(t.Samples).json(2)}}.json(1)})
 	}
 	return append(e, entry{"kv_eviction_policy", `"lru"`}, entry{"power_w", "null"}, entry{"power_coverage", "null"})
 }

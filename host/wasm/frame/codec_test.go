@@ -168,13 +168,15 @@ func snake(name string) string {
 }
 
 // leaves visits every variable below a struct with its dotted name. The
-// summary of a graph of agents, the KV router and a pool of its own for prompts
-// do not cross.
+// summary of a graph of agents, the KV router, a pool of its own for prompts,
+// scaling and samples do not cross.
 func leaves(prefix string, v reflect.Value, visit func(name string, p any)) {
 	for i := range v.NumField() {
 		f := v.Field(i)
 		name := prefix + snake(v.Type().Field(i).Name)
-		if t := f.Type(); t == reflect.TypeFor[*replay.AgentsSummary]() || t == reflect.TypeFor[*config.Router]() || t == reflect.TypeFor[config.Pool]() {
+		switch f.Type() {
+		case reflect.TypeFor[*replay.AgentsSummary](), reflect.TypeFor[*config.Router](), reflect.TypeFor[config.Pool](),
+			reflect.TypeFor[config.Scaling](), reflect.TypeFor[config.Samples]():
 			continue
 		}
 		if v.Type().Field(i).Anonymous {

@@ -1,0 +1,134 @@
+package replay_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/rng"
+)
+
+// changing is a run whose workers come and go at random: n targets from 1 to
+// most, everyMs apart.
+func changing(cfg config.Replay, n, most int, everyMs float64) config.Replay {
+	lots := rng.Wyrand(7)
+	cfg.Scaling.Policy = config.Scripted
+	for i := range n {
+		t := config.Target{AtMs: float64(i+1) * everyMs, Prefill: config.KeepWorkers, Decode: 1 + int(lots.Below(uint64(most)))}
+		cfg.Scaling.Script = append(cfg.Scaling.Script, t)
+	}
+	return cfg
+}
+
+// followed steps a run to its end, answering as its script says if it asks.
+func followed(t *testing.T, s *replay.Sim, script []config.Target, budget int) {
+	t.Helper()
+	for step := 0; ; {
+		switch status := s.Step(budget); status {
+		case replay.Running:
+		case replay.NeedScaling:
+			if _, asked := s.Tick(); !asked || s.Scale(replay.Decision{Prefill: -2}) {
+				t.Fatal("asks nothing, or takes a number of workers below 0")
+			}
+			d := replay.Decision{Prefill: script[step].Prefill, Decode: script[step].Decode, NextMs: math.Inf(1)}
+			if step++; step < len(script) {
+				d.NextMs = script[step].AtMs
+			}
+			if !s.Scale(d) || s.Scale(d) {
+				t.Fatal("takes no answer, or two")
+			}
+		case replay.Done:
+			return
+		default:
+			t.Fatalf("status %d: %+v", status, s.Fault())
+		}
+	}
+}
+
+// Whoever answers, whatever the engine and the steps, the same happens to the
+// workers and to the requests; under every policy of placement.
+func TestScalingTwins(t *testing.T) {
+	for _, mode := range []config.RouterMode{config.RoundRobin, config.Random, config.PowerOfTwo, config.LeastLoaded, config.KVRouter} {
+		for _, backend := range []config.Backend{config.VLLM, config.SGLang} {
+			cfg := config.DefaultReplay(backend)
+			cfg.Engine.NumGPUBlocks, cfg.Engine.BlockSize = 600, 16
+			cfg.NumWorkers, cfg.TraceBlockSize, cfg.CaptureRequests = 2, 64, true
+			cfg.Routing.Mode = mode
+			if mode == config.KVRouter {
+				r := config.DefaultRouter()
+				r.QueueThreshold = 0.5
+				cfg.Routing.Router = &r
+			}
+			cfg.Scaling.StartupMs = 70
+			cfg = changing(cfg, 60, 6, 120)
+			want := replay.New(cfg, steady(t, cfg, 400, 15), replay.Options{})
+			followed(t, want, nil, math.MaxInt)
+			if len(want.Lifecycle()) < 60 {
+				t.Fatalf("only %d operations: the case shows little", len(want.Lifecycle()))
+			}
+			summary := want.Summary()
+			for name, run := range map[string]struct {
+				asked  bool
+				o      replay.Options
+				budget int
+			}{
+				"small steps": {budget: 3}, "plain": {o: replay.Options{Plain: true}, budget: 100}, "asked": {asked: true, budget: 7},
+			} {
+				other := cfg
+				if run.asked {
+					other.Scaling.Policy, other.Scaling.FirstMs = config.Asked, cfg.Scaling.Script[0].AtMs
+				}
+				s := replay.New(other, steady(t, cfg, 400, 15), run.o)
+				followed(t, s, cfg.Scaling.Script, run.budget)
+				if d := cmp.Diff(want.Lifecycle(), s.Lifecycle()); d != "" {
+					t.Errorf("mode %d, backend %d, %s:\n%s", mode, backend, name, d)
+				}
+				if d := cmp.Diff(want.Records(), s.Records(), cmp.Comparer(func(x, y float64) bool { return x == y || x != x && y != y })); d != "" {
+					t.Errorf("mode %d, backend %d, %s:\n%s", mode, backend, name, d)
+				}
+				if d := cmp.Diff(summary, s.Summary()); d != "" {
+					t.Errorf("mode %d, backend %d, %s:\n%s", mode, backend, name, d)
+				}
+			}
+		}
+	}
+}
+
+// A step between decisions and samples allocates nothing, once as much has been
+// seen.
+func TestWatchedStepsAllocateNothing(t *testing.T) {
+	cfg := config.DefaultReplay(config.VLLM)
+	cfg.NumWorkers, cfg.TraceBlockSize = 3, 64
+	cfg.Samples.EveryMs = 5
+	cfg = changing(cfg, 3, 6, 100)
+	s := replay.New(cfg, steady(t, cfg, 4000, 20), replay.Options{})
+	for range 4000 {
+		s.Step(10)
+		s.ForgetSamples()
+	}
+	taken := 0
+	if n := testing.AllocsPerRun(200, func() {
+		if s.Step(10) != replay.Running {
+			t.Fatal("the run has ended")
+		}
+		taken += len(s.Samples())
+		s.ForgetSamples()
+	}); n != 0 || taken == 0 {
+		t.Errorf("%v allocations a step, %d samples", n, taken)
+	}
+}
+
+// Without a worker a request ends the run, with its time.
+func TestNobodyServes(t *testing.T) {
+	cfg := config.DefaultReplay(config.VLLM)
+	cfg.TraceBlockSize = 64
+	cfg.Scaling = config.Scaling{Policy: config.Scripted, Script: []config.Target{{AtMs: 30, Prefill: config.KeepWorkers, Decode: 0}}}
+	s := replay.New(cfg, steady(t, cfg, 10, 20), replay.Options{})
+	if status, f := s.Step(math.MaxInt), s.Fault(); status != replay.Stuck || !f.Nobody || f.NowMs != 40 {
+		t.Errorf("status %d, %s", status, fmt.Sprintf("%+v", f))
+	}
+}
