@@ -203,7 +203,7 @@ func newSim(cfg config.Replay, w *workload.Workload, o Options, streaming bool) 
 	endless := cfg.Parity && cfg.Engine.MTP.Drafts > 0
 	alone := s.placing.inTurn() || s.kv != nil && !s.kv.router.Waits()
 	if len(fast) > 0 && !o.Eventful && alone && s.arrivals.fixed() && s.answers == nil && !model.CanBeZero() && !endless && !counts(cfg.Engine) && s.control == nil {
-		s.windows = newWindows(fast, model)
+		s.windows = newWindows(fast, model, routed)
 	}
 	return s
 }

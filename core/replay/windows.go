@@ -22,6 +22,7 @@ import (
 type windows struct {
 	lanes  []lane
 	spanMs float64 // length of the next window
+	most   int     // passes it should hold
 	opened int     // arrivals seen
 	cutOff bool    // the cap on simulated time was reached
 	own    Batch   // Step's
@@ -44,14 +45,19 @@ type lane struct {
 
 // A window is made shorter when it held more passes per worker than
 // lanePasses, or more than windowPasses in all, and longer when it held fewer
-// than a quarter of that. (With few workers a pass has many tokens.)
+// than a quarter of that. (With few workers a pass has many tokens.) Behind a KV
+// router workers meet at every arrival, so long windows gain nothing there.
 const (
 	lanePasses   = 1 << 11
 	windowPasses = 1 << 13
+	routedPasses = 1 << 10
 )
 
-func newWindows(fast []*ranks.Group, model timing.Model) *windows {
-	w := &windows{lanes: make([]lane, len(fast)), spanMs: 256 * model.Decode(1, 1)}
+func newWindows(fast []*ranks.Group, model timing.Model, routed bool) *windows {
+	w := &windows{lanes: make([]lane, len(fast)), spanMs: 256 * model.Decode(1, 1), most: min(lanePasses*len(fast), windowPasses)}
+	if routed {
+		w.most = routedPasses
+	}
 	for i := range w.lanes {
 		w.lanes[i] = lane{w: fast[i], at: i}
 	}
@@ -141,10 +147,9 @@ func (s *Sim) open(b *Batch) Status {
 
 // resize sets the length of the next window by the passes of the last.
 func (win *windows) resize(passes int) {
-	most := min(lanePasses*len(win.lanes), windowPasses)
-	if passes > most {
+	if passes > win.most {
 		win.spanMs /= 2
-	} else if passes < most/4 {
+	} else if passes < win.most/4 {
 		win.spanMs *= 2
 	}
 }
