@@ -323,14 +323,7 @@ func (s *Sim) Step(budget int) Status {
 			budget -= n
 			continue
 		}
-		t := s.arrivals.next()
-		if len(s.busy) > 0 {
-			t = min(t, s.busy[0].atMs)
-		}
-		t = min(t, s.nextInternalMs())
-		if s.control != nil {
-			t = s.control.next(t)
-		}
+		t := s.next()
 		if s.arrivals.streaming && t >= s.arrivals.horizonMs {
 			return Idle
 		}
@@ -354,6 +347,19 @@ func (s *Sim) Step(budget int) Status {
 		return NeedScaling
 	}
 	return Running
+}
+
+// next is the time of the next event in ms, +Inf if there is none.
+func (s *Sim) next() float64 {
+	t := s.arrivals.next()
+	if len(s.busy) > 0 {
+		t = min(t, s.busy[0].atMs)
+	}
+	t = min(t, s.nextInternalMs())
+	if s.control != nil {
+		t = s.control.next(t)
+	}
+	return t
 }
 
 // finish ends a run that has no next timestamp.

@@ -28,9 +28,9 @@ def receive():
     n = int.from_bytes(os.read(0, 4), "little")
     return msgpack.unpackb(os.read(0, n)) if n else None
 def hello():
-    receive()
     send({{"v": 1, "event": "hello", "abi": 1}})
     return receive()
+receive()
 """
 
 
@@ -76,8 +76,8 @@ def failure(trace: Path) -> str:
         ("sys.exit(3)", "has ended; its exit status is 3"),
         ("print('no such flag', file=sys.stderr); sys.exit(2)", "has ended; its exit status is 2; it said: no such flag"),
         ("print('fatal error: out of memory\\n\\ngoroutine 1', file=sys.stderr); sys.exit(2)", "has ended; its exit status is 2; it said: fatal error: out of memory"),
-        ("print('hello, I am another program'); sys.stdout.flush(); receive(); receive()", "has paused within a frame after 28 of 1,819,043,180 bytes"),
-        ("os.write(1, b'\\xff' * 100); receive(); receive()", "has sent a frame of 4,294,967,295 bytes; at most 2,147,483,648 are accepted"),
+        ("print('hello, I am another program'); sys.stdout.flush(); receive()", "has paused within a frame after 28 of 1,819,043,180 bytes"),
+        ("os.write(1, b'\\xff' * 100); receive()", "has sent a frame of 4,294,967,295 bytes; at most 2,147,483,648 are accepted"),
         ("send([1])", "has sent what is no frame"),
         ("os.write(1, b'\\x01\\0\\0\\0\\xc1')", "has sent what is no frame"),
         ("send({'v': 7, 'event': 'hello', 'abi': 7})", "has sent a frame of version 7; version 1 is accepted"),

@@ -108,7 +108,7 @@ class Helper:
             while data:
                 data = data[self._in.write(data) :]
         except (OSError, ValueError) as e:
-            raise self.failed("does not take requests any more") from e
+            raise self.failed("has ended") from e
 
     def receive(self, timeout: float | None = None) -> dict[str, Any]:
         """Reads a frame."""
