@@ -82,8 +82,10 @@ type options struct {
 	watching  watching
 	perWorker bool
 
-	capture bool // keep what is known of every request, also without a file for it
-	asks    bool // somebody else says how long passes take
+	capture bool    // keep what is known of every request, also without a file for it
+	asks    bool    // somebody else says how long passes take
+	ticks   bool    // and how many workers there are to be
+	firstMs float64 // when he is asked for that first
 
 	config      string
 	printConfig bool

@@ -11,6 +11,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/drive"
@@ -22,11 +23,12 @@ import (
 type surroundings struct {
 	outputs  *report.Files
 	warnings func(text string)
-	stdin    io.Reader                                  // nil: that of the program
-	progress func(stage string, done, total int64)      // nil: nobody looks
-	runner   func(*options) (*runner.Runner, error)     // compiles core.wasm
-	release  func(*runner.Runner)                       // and frees it
-	timing   func(timing.Query) (ms float64, err error) // answers what the engine asks; nil: it knows
+	stdin    io.Reader                                   // nil: that of the program
+	progress func(stage string, done, total int64)       // nil: nobody looks
+	runner   func(*options) (*runner.Runner, error)      // compiles core.wasm
+	release  func(*runner.Runner)                        // and frees it
+	timing   func(timing.Query) (ms float64, err error)  // answers what the engine asks; nil: it knows
+	policy   func(*replay.Tick) (replay.Decision, error) // says how many workers there are to be; nil: the command line does
 }
 
 // replayTo replays and prints.
@@ -73,6 +75,9 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 	}
 	host := drive.Options{Progress: around.stage("Simulating"), Provider: around.timing}
 	o.attend(cfg, &files, &host)
+	if around.policy != nil {
+		host.Policy = around.policy
+	}
 	out, err := run.simulate(ctx, host)
 	if err != nil {
 		return nil, err

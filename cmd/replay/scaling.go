@@ -54,18 +54,31 @@ func (o *options) watch(r *config.Replay) error {
 			r.Samples.EveryMs = w.intervalMs
 		}
 	}
+	if o.ticks {
+		if o.given("scaling-script") {
+			return errors.New("--scaling-script says how many workers there are to be, and so does whoever started the run (ask_scaling); one of them is accepted")
+		}
+		if !math.IsNaN(o.firstMs) && !math.IsInf(o.firstMs, 0) { // as in the reference, which else never asks
+			r.Scaling.Policy, r.Scaling.FirstMs = config.Asked, o.firstMs
+		}
+	}
 	if !o.given("scaling-script") {
 		for _, flag := range []string{"lifecycle-json", "ticks-json"} {
 			if o.given(flag) {
 				return fmt.Errorf("--%s tells of workers that come and go, which --scaling-script asks for; both or neither are accepted", flag)
 			}
 		}
-		return nil
+		if !o.ticks {
+			return nil
+		}
 	}
 	for _, flag := range []string{"report-html", "timeline"} {
 		if o.given(flag) {
 			return fmt.Errorf("--%s is not built yet for workers that come and go (--scaling-script); one of them is accepted", flag)
 		}
+	}
+	if o.ticks {
+		return nil
 	}
 	if w.script == "" {
 		return errors.New("--scaling-script is empty; a path is accepted")

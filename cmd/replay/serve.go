@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/report"
 	"github.com/dryserve/dryserve/host/wasm/frame"
@@ -38,14 +40,24 @@ type serving struct {
 	cancel  context.CancelFunc
 	outputs *report.Files
 	said    time.Time // when progress was told last
-	asked   bool      // a question has not been answered; guarded by mu
-	answers chan timed
+	asked   question  // that has not been answered; guarded by mu
+	answers chan answered
 }
 
-// timed is an answer to a question.
-type timed struct {
-	ms  float64
-	err error
+// question is what a run may ask its client.
+type question uint8
+
+const (
+	nothing question = iota
+	aDuration
+	aTarget
+)
+
+// answered is an answer.
+type answered struct {
+	ms     float64
+	target replay.Decision
+	err    error
 }
 
 // maxRequest bounds a request: a trace may be in it.
@@ -160,6 +172,9 @@ type request struct {
 	asks     bool
 	ms       float64 // NaN: not given
 	fault    string
+	ticks    bool
+	firstMs  float64
+	target   replay.Decision
 }
 
 func (q *request) fields() []frame.Field {
@@ -167,12 +182,14 @@ func (q *request) fields() []frame.Field {
 		{Name: "id", Var: &q.id}, {Name: "op", Var: &q.op, Need: true}, {Name: "args", Var: &q.args},
 		{Name: "trace", Var: &q.trace}, {Name: "requests", Var: &q.requests},
 		{Name: "ask_timing", Var: &q.asks}, {Name: "answer_ms", Var: &q.ms}, {Name: "answer_error", Var: &q.fault},
+		{Name: "ask_scaling", Var: &q.ticks}, {Name: "first_tick_ms", Var: &q.firstMs}, {Name: "answer_prefill", Var: &q.target.Prefill},
+		{Name: "answer_decode", Var: &q.target.Decode}, {Name: "answer_next_ms", Var: &q.target.NextMs},
 	}
 }
 
 // dispatch does what one request asks for. An error ends the server.
 func (s *server) dispatch(b []byte) error {
-	q := &request{ms: math.NaN()}
+	q := &request{ms: math.NaN(), target: replay.Decision{Prefill: config.KeepWorkers, Decode: config.KeepWorkers, NextMs: math.NaN()}}
 	if f := frame.Decode(b, q.fields()); f.Code != frame.OK {
 		return s.answer(q.id, "error", text("kind", "frame"), text("text", frameSentence(f)))
 	}
@@ -206,7 +223,7 @@ func frameSentence(f frame.Fault) string {
 	case frame.WrongVersion:
 		return fmt.Sprintf("the frame is of version %d; %d is accepted", f.Found, frame.ABI)
 	case frame.UnknownKey:
-		return "the key " + name + " is not known; v, id, op, args, trace, requests, ask_timing, answer_ms and answer_error are accepted"
+		return "the key " + name + " is not known; v, id, op, args, trace, requests, ask_timing, ask_scaling, first_tick_ms and those of answers are accepted"
 	case frame.WrongType:
 		return "the value of " + name + " is of another type"
 	case frame.NotInRange:

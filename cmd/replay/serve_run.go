@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	core "github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/host/native/report"
 	"github.com/dryserve/dryserve/host/wasm/frame"
@@ -17,7 +18,7 @@ import (
 // start begins a run, unless its id is taken.
 func (s *server) start(q *request) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &serving{id: q.id, cancel: cancel, outputs: &report.Files{}, said: time.Now(), answers: make(chan timed, 1)}
+	r := &serving{id: q.id, cancel: cancel, outputs: &report.Files{}, said: time.Now(), answers: make(chan answered, 1)}
 	s.mu.Lock()
 	_, taken := s.runs[q.id]
 	if !taken {
@@ -86,7 +87,13 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 	if o.help || o.version || o.printConfig {
 		return nil, usagef("--help, --version and --print-config print; arguments of a replay are accepted")
 	}
-	o.capture, o.asks = q.requests, q.asks
+	o.capture, o.asks, o.ticks, o.firstMs = q.requests, q.asks, q.ticks, q.firstMs
+	if o.ticks && o.engineKind == "wasm" {
+		return nil, usagef("--engine wasm is not built yet for workers that come and go; --engine native is accepted")
+	}
+	if o.ticks {
+		o.engineKind = "native"
+	}
 	around := &surroundings{
 		outputs:  r.outputs,
 		warnings: func(t string) { _ = s.answer(r.id, "warning", text("text", strings.TrimPrefix(t, "warning: "))) },
@@ -98,6 +105,9 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 	if q.asks {
 		around.timing = func(t timing.Query) (float64, error) { return s.ask(ctx, r, t) }
 	}
+	if q.ticks {
+		around.policy = func(t *core.Tick) (core.Decision, error) { return s.askTarget(ctx, r, t) }
+	}
 	out, err := replayAll(ctx, o, around)
 	if err != nil {
 		return nil, err
@@ -107,12 +117,16 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 			return nil, err
 		}
 	}
-	var table, reportJSON bytes.Buffer
-	if err := errors.Join(out.WriteJSON(&reportJSON), out.WriteTable(&table)); err != nil {
+	var table, reportJSON, lifecycle bytes.Buffer
+	if err := errors.Join(out.WriteJSON(&reportJSON), out.WriteTable(&table), report.WriteLifecycle(&lifecycle, out.lifecycle, out.load)); err != nil {
 		return nil, err
 	}
 	return func() []frame.Field {
-		return []frame.Field{text("report", reportJSON.String()), text("table", table.String()), text("path", out.jsonPath), text("engine", out.engine)}
+		fields := []frame.Field{text("report", reportJSON.String()), text("table", table.String()), text("path", out.jsonPath), text("engine", out.engine)}
+		if q.ticks {
+			fields = append(fields, text("lifecycle", lifecycle.String()))
+		}
+		return fields
 	}, nil
 }
 

@@ -31,15 +31,37 @@ def lots(case: Path) -> bool:
     return bool(json.loads(case.read_text())["kwargs"].get("router_mode") == "kv_router")
 
 
+def changing(case: Path) -> bool:
+    """Whether workers come and go."""
+    return "scaling_policy" in json.loads(case.read_text())
+
+
 def sandboxed(case: Path) -> bool:
     """Whether core.wasm does what a case asks for."""
     kwargs = json.loads(case.read_text())["kwargs"]
-    return kwargs.get("trace_format", "mooncake") in FORMATS and not lots(case) and "prefill_engine_args" not in kwargs
+    return kwargs.get("trace_format", "mooncake") in FORMATS and not lots(case) and "prefill_engine_args" not in kwargs and "telemetry" not in kwargs and not changing(case)
+
+
+class Scripted:
+    """The policy of a recorded case."""
+
+    def __init__(self, recorded: dict[str, Any]) -> None:
+        self.initial, self.decisions = recorded["initial"], iter(recorded["decisions"])
+
+    def initial_tick_ms(self) -> float:
+        return float(self.initial)
+
+    def on_tick(self, tick: dict[str, Any]) -> dict[str, Any]:
+        return dict(next(self.decisions))
 
 
 def call(case: Path, **more: Any) -> dryserve.ReplayReport:
-    """The recorded call."""
+    """The recorded call. The recordings have the interval of telemetry as a parameter, and a policy's decisions."""
     c = json.loads(case.read_text())
+    if "telemetry" in c["kwargs"]:
+        more["telemetry_options"] = dryserve.TelemetryOptions(c["kwargs"].pop("telemetry"))
+    if "scaling_policy" in c:
+        more["scaling_policy"] = Scripted(c["scaling_policy"])
     if c.get("synthetic"):
         return dryserve.run_synthetic_trace_replay(**c["synthetic"], **c["kwargs"], **more)
     files = [case.parent.parent / f for f in c["files"]]
@@ -61,14 +83,38 @@ def test_golden(case: Path, tmp_path: Path) -> None:
     captured = call(case, capture_per_request=True)
     assert captured.per_request == native.per_request
     assert native.per_request is not None and native.coverage == {
-        "capture_per_request": True, "capture_planner_details": False, "per_request_records": len(native.per_request),
+        "capture_per_request": True, "capture_planner_details": changing(case), "per_request_records": len(native.per_request),
     }
+    details(case, captured)
     if lots(case):
         assert timeless(report.summary) == timeless(command_line(case, tmp_path / "r.json"))
         return
-    compare(report.summary, json.loads((case.parent / "report.json").read_text()))
+    compare(report.summary, json.loads((case.parent / "report.json").read_text()), json.loads(case.read_text())["jitter"]["ulp"])
     recorded = [json.loads(line) for line in (case.parent / "requests.jsonl").read_text().splitlines() if line]
     assert sorted(map(canonical, native.per_request)) == sorted(json.dumps(r, sort_keys=True) for r in recorded)
+
+
+def details(case: Path, report: dryserve.ReplayReport) -> None:
+    """What a policy was told, what came of it, and samples, as they were recorded."""
+    for name, got in (
+        ("ticks", report.planner and report.planner.ticks), ("lifecycle", report.planner and report.planner.lifecycle_operations),
+        ("telemetry", report.telemetry and report.telemetry.samples),
+    ):  # fmt: skip
+        recorded = case.parent / f"{name}.json"
+        if not recorded.exists():
+            assert got is None, name
+            continue
+        want = json.loads(recorded.read_text())
+        assert same(got, want["samples"] if isinstance(want, dict) else want), name
+
+
+def same(got: Any, want: Any, key: str = "") -> bool:
+    """Equal, but for the last bits of variances, whose sums the reference orders otherwise."""
+    if isinstance(want, dict):
+        return isinstance(got, dict) and got.keys() == want.keys() and all(same(got[k], want[k], k) for k in want)
+    if isinstance(want, list):
+        return isinstance(got, list) and len(got) == len(want) and all(map(same, got, want))
+    return bool(math.isclose(got, want, rel_tol=1e-12) if key.startswith("var_") else got == want)
 
 
 def timeless(summary: dict[str, Any]) -> dict[str, Any]:
@@ -85,17 +131,20 @@ def command_line(case: Path, out: Path) -> dict[str, Any]:
     return report
 
 
-def compare(got: dict[str, Any], want: dict[str, Any]) -> None:
+def compare(got: dict[str, Any], want: dict[str, Any], jitter: list[str]) -> None:
     """Every key of the reference with the same value, and the counters that make requests add up.
 
     The reference sums the spread of small samples in an order of its own; the
-    spread of equal samples is the rounding of that sum.
+    spread of equal samples is the rounding of that sum. Fields that changed
+    in the last bits when the reference repeated the run are listed with it.
     """
     for key, w in want.items():
         g = got[key]
         if key.startswith("std_"):
             granted = max(1e-12 * abs(w), want["num_requests"] * 2**-53 * abs(want["mean_" + key[4:]]))
             assert math.isclose(g, w, rel_tol=0, abs_tol=granted), key
+        elif key in jitter:
+            assert math.isclose(g, w, rel_tol=1e-9), key
         else:
             assert g == w and type(g) is type(w), key
     assert got.keys() - want.keys() == {*WALL, *COUNTERS}

@@ -19,7 +19,7 @@ from dryserve._errors import HelperError, ReplayError, ReplayWarning, UsageError
 from dryserve._progress import Progress
 from dryserve._report import PlannerReplayDetails, ReplayReport, ReplayTelemetryDetails
 from dryserve._router import KvRouterConfig
-from dryserve._run import PerformanceModel
+from dryserve._run import PerformanceModel, ScalingPolicy
 from dryserve._sweep import Sweep, sweep
 from dryserve._version import __version__
 
@@ -33,6 +33,7 @@ __all__ = [
     "ReplayReport",
     "ReplayTelemetryDetails",
     "ReplayWarning",
+    "ScalingPolicy",
     "Sweep",
     "TelemetryOptions",
     "UsageError",

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from dryserve import _arguments, _run
 from dryserve._errors import ReplayWarning
 from dryserve._progress import Progress, listener
-from dryserve._report import ReplayReport, ReplayTelemetryDetails
-from dryserve._run import PerformanceModel
+from dryserve._report import PlannerReplayDetails, ReplayReport, ReplayTelemetryDetails
+from dryserve._run import PerformanceModel, ScalingPolicy
 
 # Where a run is simulated: sandboxed in WebAssembly, as native code, or (auto)
 # sandboxed where core.wasm reads the trace's format. The results are the same.
@@ -72,7 +72,7 @@ def run_trace_replay(
     telemetry_options: TelemetryOptions | None = None,
     kv_event_lag_ms: float | None = None,
     performance_model: PerformanceModel | None = None,
-    scaling_policy: Any = None,
+    scaling_policy: ScalingPolicy | None = None,
     router_seed: int | None = None,
     engine: Engine = "auto",
     parity: bool = False,
@@ -86,7 +86,8 @@ def run_trace_replay(
 
     - ``performance_model``: an object that says how long passes take
       (:class:`dryserve.PerformanceModel`). Its exceptions come out of this call.
-    - ``scaling_policy``: an object with ``initial_tick_ms`` and ``on_tick``.
+    - ``scaling_policy``: an object that says how many workers there are to be
+      (:class:`dryserve.ScalingPolicy`); ``report.planner`` tells what came of it.
     - ``router_seed``: of the lots that the router draws among equals.
     - ``engine``: "wasm" (sandboxed), "native" (faster), or "auto", which is "wasm"
       where the trace's format is read there. The numbers are the same.
@@ -146,7 +147,7 @@ def run_synthetic_trace_replay(
     telemetry_options: TelemetryOptions | None = None,
     kv_event_lag_ms: float | None = None,
     performance_model: PerformanceModel | None = None,
-    scaling_policy: Any = None,
+    scaling_policy: ScalingPolicy | None = None,
     router_seed: int | None = None,
     engine: Engine = "auto",
     parity: bool = False,
@@ -164,7 +165,8 @@ def run_synthetic_trace_replay(
 def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
     """Runs what the parameters of either function say."""
     telemetry = given.pop("telemetry_options")
-    model, progress, cancellation = given.pop("performance_model"), given.pop("progress"), given.pop("_cancellation")
+    model, policy = given.pop("performance_model"), given.pop("scaling_policy")
+    progress, cancellation = given.pop("progress"), given.pop("_cancellation")
     capture, details = given.pop("capture_per_request"), given.pop("capture_planner_details")
     if capture and given["replay_mode"] == "online":
         raise ValueError("capture_per_request is given with replay_mode 'online'; replay_mode 'offline' is accepted")
@@ -177,18 +179,21 @@ def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
     requests = bool(capture) or given.get("report_jsonl_path") is not None
     tell, end = listener(progress)
     try:
-        out = _run.run(_run.Order(_arguments.arguments(given, files), requests, model, tell, cancellation))
+        out = _run.run(_run.Order(_arguments.arguments(given, files), requests, model, policy, tell, cancellation))
     finally:
         end()
     coverage = {
         "capture_per_request": requests,
-        "capture_planner_details": bool(details) and given["planner_config"] is not None,
+        "capture_planner_details": bool(details) and policy is not None,
         "per_request_records": len(out.requests),
     }
     for text in out.warnings:  # as from the line that called
         warnings.warn(text, ReplayWarning, stacklevel=3)
     samples = _sampled(telemetry, out.report)
-    report = ReplayReport(out.report, out.requests if requests else None, coverage, None, samples)
+    planner = None
+    if policy is not None:
+        planner = PlannerReplayDetails(ticks=out.ticks if details else [], lifecycle_operations=out.lifecycle, total_ticks=len(out.ticks))
+    report = ReplayReport(out.report, out.requests if requests else None, coverage, planner, samples)
     report._table, report._engine = out.table, out.engine
     return report
 

@@ -90,11 +90,6 @@ def _json_value(name: str, value: Any) -> Any:
     raise TypeError(f"{name} has the value {_short(value)}; values of JSON are accepted")
 
 
-def _presence(name: str, value: Any) -> str:
-    """Of something that no command line can carry: it is there."""
-    return "true"
-
-
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
@@ -146,7 +141,6 @@ _FLAGS: dict[str, tuple[str, Any, Any]] = {
     "telemetry_sample_interval_ms": ("", _real, None),
     "telemetry_jsonl_path": ("", _path, None),
     "capture_telemetry": ("", _switch, False),
-    "scaling_policy": ("", _presence, None),
     "engine": ("", _text, "native"),
     "router_seed": ("", _whole, None),
     "parity": ("", _switch, False),

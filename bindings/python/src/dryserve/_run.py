@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,6 +26,16 @@ class PerformanceModel(Protocol):
 
     def predict_decode(self, batch_size: int, isl: int, osl: int, /) -> float:
         """Of a decode step of batch_size sequences with isl tokens each on average; osl is 2."""
+
+
+class ScalingPolicy(Protocol):
+    """Says how many workers there are to be while a run goes on (replay notes §7)."""
+
+    def initial_tick_ms(self) -> float:
+        """When it is asked first, in ms of simulated time; not finite: never."""
+
+    def on_tick(self, tick: dict[str, Any], /) -> dict[str, Any]:
+        """Is told the state of the run and says target_prefill, target_decode (None: as many as now) and next_tick_ms (None: never again)."""
 
 
 class Cancellation:
@@ -55,6 +65,7 @@ class Order:
     args: Sequence[str]
     requests: bool = False
     model: PerformanceModel | None = None
+    policy: ScalingPolicy | None = None
     progress: Callable[[Progress], object] | None = None
     cancellation: Cancellation | None = None
 
@@ -68,6 +79,8 @@ class Outcome:
     table: str = ""
     engine: str = ""
     warnings: list[str] = field(default_factory=list)
+    ticks: list[dict[str, Any]] = field(default_factory=list)
+    lifecycle: list[dict[str, Any]] = field(default_factory=list)
 
 
 _RUN = 1  # the id; a helper does one run at a time
@@ -84,6 +97,8 @@ def run(order: Order) -> Outcome:
             request["requests"] = True
         if order.model is not None:
             request["ask_timing"] = True
+        if order.policy is not None:
+            request["ask_scaling"], request["first_tick_ms"] = True, _ms("scaling_policy.initial_tick_ms()", order.policy.initial_tick_ms())
         helper.send(request)
         outcome = _converse(helper, order)
     except ReplayError as e:
@@ -113,9 +128,11 @@ def _converse(helper: _helper.Helper, order: Order) -> Outcome:
         elif event == "lines":
             outcome.requests += [json.loads(line) for line in m["lines"].splitlines() if line]
         elif event == "ask":
-            helper.send({"id": _RUN, "op": "answer", "answer_ms": _answer(order.model, m)})
+            answer = _decision(order.policy, m, outcome.ticks) if "ask_tick" in m else {"answer_ms": _answer(order.model, m)}
+            helper.send({"id": _RUN, "op": "answer", **answer})
         elif event == "done":
             outcome.report, outcome.table, outcome.engine = json.loads(m["report"]), m["table"], m.get("engine", "")
+            outcome.lifecycle = json.loads(m.get("lifecycle", "[]"))
             return outcome
         elif event == "error":
             kind = UsageError if m.get("kind") == "usage" else ReplayError
@@ -141,3 +158,31 @@ def _answer(model: PerformanceModel | None, ask: dict[str, Any]) -> float:
     if not math.isfinite(number):
         raise ValueError(f"performance_model.{name}{args} is {ms!r}; a finite number of ms is accepted")
     return number
+
+
+def _decision(policy: ScalingPolicy | None, ask: dict[str, Any], ticks: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the policy says to a tick."""
+    assert policy is not None
+    tick = json.loads(ask["ask_tick"])
+    ticks.append(tick)
+    said = policy.on_tick(tick)
+    if not isinstance(said, Mapping):
+        raise TypeError(f"scaling_policy.on_tick has returned {said!r}; a mapping with target_prefill, target_decode and next_tick_ms is accepted")
+    answer: dict[str, Any] = {}
+    for key, name in (("target_prefill", "answer_prefill"), ("target_decode", "answer_decode")):
+        target = said.get(key)
+        if target is None:
+            continue
+        if isinstance(target, bool) or not isinstance(target, int) or target < 0:
+            raise ValueError(f"scaling_policy.on_tick has returned {key} {target!r}; a whole number of at least 0, or None, is accepted")
+        answer[name] = target
+    if said.get("next_tick_ms") is not None:
+        answer["answer_next_ms"] = _ms("next_tick_ms of scaling_policy.on_tick", said["next_tick_ms"])
+    return answer
+
+
+def _ms(what: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} is {value!r}; a number of ms is accepted") from None
