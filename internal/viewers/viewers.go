@@ -102,6 +102,14 @@ type Keys struct {
 	Numbers  int     // rows of the table below a figure
 	Down, Up []string
 	Lines    [2]int // before and after one is hidden
+	Choices  []Choice
+}
+
+// Choice is what a figure draws with one of its choices.
+type Choice struct {
+	Name                          string
+	Line                          string // of the front: the path
+	Front, Outside, Points, Marks int
 }
 
 // ReadTrace reads a timeline.
