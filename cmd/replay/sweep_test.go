@@ -411,21 +411,22 @@ func TestSweepBadInput(t *testing.T) {
 	}
 }
 
-// The example is valid: it has a hundred points, and each has a digest of its
-// own.
-func TestSweepExample(t *testing.T) {
-	p, err := readPlan("../../examples/sweep.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	digests := map[string]bool{}
-	for _, x := range p.points {
-		digests[x.digest] = true
-		if x.refused != nil {
-			t.Error(x.refused)
+// The examples are valid, and each of their points has a digest of its own.
+func TestSweepExamples(t *testing.T) {
+	for name, n := range map[string]int{"sweep.yaml": 100, "sweep-pools.yaml": 24} {
+		p, err := readPlan("../../examples/" + name)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(p.points) != 100 || len(digests) != 100 {
-		t.Errorf("%d points, %d digests", len(p.points), len(digests))
+		digests := map[string]bool{}
+		for _, x := range p.points {
+			digests[x.digest] = true
+			if x.refused != nil {
+				t.Error(x.refused)
+			}
+		}
+		if len(p.points) != n || len(digests) != n {
+			t.Errorf("%s: %d points, %d digests, want %d", name, len(p.points), len(digests), n)
+		}
 	}
 }

@@ -34,6 +34,8 @@ type Table struct {
 	Points   []Settings
 	Outcomes []*Outcome
 	SLA      []scenario.Bound
+
+	columns []string // nil: not looked for yet
 }
 
 // done reports whether a point has a report.
@@ -111,17 +113,31 @@ func (t *Table) better(a, b *Outcome) bool {
 	return cmp.Or(cmp.Compare(b.PerGPU(), a.PerGPU()), cmp.Compare(a.GPUs, b.GPUs), cmp.Compare(a.Number("median_ttft_ms"), b.Number("median_ttft_ms"))) < 0
 }
 
-// Columns are all settings that points have, in the order in which they turn up.
+// Columns are the settings that tell points apart, in the order in which they
+// turn up: not those that all points have with one value, and no object that is
+// the same wherever it is given.
 func (t *Table) Columns() []string {
-	var names []string
+	if t.columns == nil {
+		t.columns = t.apart()
+	}
+	return t.columns
+}
+
+func (t *Table) apart() []string {
+	names := []string{}
+	first, count, differs := map[string]string{}, map[string]int{}, map[string]bool{}
 	for _, p := range t.Points {
 		for _, s := range p {
-			if !slices.Contains(names, s.Name) {
+			if count[s.Name]++; count[s.Name] == 1 {
 				names = append(names, s.Name)
+				first[s.Name] = string(s.Value)
 			}
+			differs[s.Name] = differs[s.Name] || string(s.Value) != first[s.Name]
 		}
 	}
-	return names
+	return slices.DeleteFunc(names, func(n string) bool {
+		return !differs[n] && (count[n] == len(t.Points) || strings.HasPrefix(first[n], "{"))
+	})
 }
 
 // short are names of columns without the objects that fields are in, where
@@ -156,16 +172,16 @@ func (t *Table) setting(i int, name string) string {
 
 // label names a point by its settings.
 func (t *Table) label(i int) string {
-	names := make([]string, len(t.Points[i]))
-	for k, s := range t.Points[i] {
-		names[k] = s.Name
+	columns := t.Columns()
+	names := short(columns)
+	var parts []string
+	for k, n := range columns {
+		if text := t.setting(i, n); text != "" {
+			parts = append(parts, names[k]+" "+text)
+		}
 	}
-	names = short(names)
-	for k, s := range t.Points[i] {
-		names[k] += " " + s.Text()
+	if parts == nil {
+		return "as the scenario says"
 	}
-	if len(names) == 0 {
-		return "the scenario as it is"
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(parts, ", ")
 }

@@ -40,7 +40,10 @@ func (t *Table) counts() (done, failed int) {
 }
 
 func (t *Table) subtitle() string {
-	text := cliutil.Grouped(float64(len(t.Points)), 0) + " points over " + strings.Join(t.Columns(), ", ")
+	text := cliutil.Grouped(float64(len(t.Points)), 0) + " points"
+	if names := t.Columns(); len(names) > 0 {
+		text += " over " + strings.Join(short(names), ", ")
+	}
 	if len(t.SLA) > 0 {
 		text += "; SLA: " + t.slaText()
 	}
@@ -94,6 +97,8 @@ func (t *Table) scatter() picture.Figure {
 	if len(t.SLA) > 0 {
 		s.Legend[2] = "misses the SLA"
 	}
+	columns := t.Columns()
+	names := short(columns)
 	var at []int // by place in the figure: the point
 	place := map[int]int{}
 	for i := range t.Points {
@@ -102,8 +107,10 @@ func (t *Table) scatter() picture.Figure {
 		}
 		o := t.Outcomes[i]
 		p := picture.Point{Name: fmt.Sprintf("Point %d", i+1), Outside: !t.Meets(i), Rows: [][2]string{}}
-		for _, x := range t.Points[i] {
-			p.Rows = append(p.Rows, [2]string{x.Name, x.Text()})
+		for k, n := range columns {
+			if text := t.setting(i, n); text != "" {
+				p.Rows = append(p.Rows, [2]string{names[k], text})
+			}
 		}
 		p.Rows = append(p.Rows, [2]string{"GPUs", strconv.Itoa(o.GPUs)})
 		place[i] = len(at)

@@ -316,17 +316,28 @@ func TestTable(t *testing.T) {
 	if err := table.WriteTable(&b, View{Order: "throughput", Statistic: "p50"}); err != nil {
 		t.Fatal(err)
 	}
-	want := `Point  num-workers  num_gpu_blocks  GPUs  tok/s/GPU  TTFT p50  p99  ITL p50  p99  E2E p50  hits  unserved  SLA  front
-2                2              20     2      150.0      9.00    -        -    -        -     -         0  yes   ttft
-5                2              40     2      100.0      5.00    -        -    -        -     -         0  yes   ttft
-1                2              10     2      50.00     50.00    -        -    -        -     -         0   no      -
+	want := `Point  num_gpu_blocks  GPUs  tok/s/GPU  TTFT p50  p99  ITL p50  p99  E2E p50  hits  unserved  SLA  front
+2                  20     2      150.0      9.00    -        -    -        -     -         0  yes   ttft
+5                  40     2      100.0      5.00    -        -    -        -     -         0  yes   ttft
+1                  10     2      50.00     50.00    -        -    -        -     -         0   no      -
 
 Latencies in ms. front: on the Pareto front of tok/s/GPU and TTFT or ITL (p50), among the points that meet the SLA.
-Best under the SLA (median_ttft_ms at most 20): point 2 (num-workers 2, num_gpu_blocks 20), 150.0 tok/s/GPU on 2 GPUs.
-Point 3 (num-workers 2, num_gpu_blocks null) failed: it is too small
+Best under the SLA (median_ttft_ms at most 20): point 2 (num_gpu_blocks 20), 150.0 tok/s/GPU on 2 GPUs.
+Point 3 (num_gpu_blocks -) failed: it is too small
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())
+	}
+	// What all points have is no column, nor an object that is the same wherever it
+	// is; what only some have tells them apart.
+	object := func(s Settings, value string) Settings { return append(s, Setting{"x", json.RawMessage(value)}) }
+	apart := &Table{Points: []Settings{settings("1"), object(settings("2"), `{"a":1}`), append(settings("2"), Setting{"y", json.RawMessage("5")})}}
+	if got := apart.Columns(); !slices.Equal(got, []string{"extra-engine-args.engine.num_gpu_blocks", "y"}) || apart.label(2) != "num_gpu_blocks 2, y 5" {
+		t.Errorf("columns %q, label %s", got, apart.label(2))
+	}
+	apart = &Table{Points: []Settings{object(settings("1"), `{"a":2}`), apart.Points[1], apart.Points[2]}}
+	if got := apart.Columns(); len(got) != 3 {
+		t.Errorf("columns %q", got)
 	}
 	b.Reset()
 	if err := table.WriteJSON(&b, View{Order: "ttft", Statistic: "p50"}); err != nil {

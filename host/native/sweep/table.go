@@ -131,7 +131,7 @@ func (t *Table) about(v View) string {
 		return text + "No point meets the SLA (" + sla + ").\n"
 	}
 	o := t.Outcomes[best]
-	return text + fmt.Sprintf("Best under the SLA (%s): point %d (%s), %s tok/s/GPU on %d GPUs.\n", sla, best+1, t.label(best), digits(o.PerGPU()), o.GPUs)
+	return text + fmt.Sprintf("Best under the SLA (%s): point %d (%s), %s tok/s/GPU on %s.\n", sla, best+1, t.label(best), digits(o.PerGPU()), gpus(o.GPUs))
 }
 
 func (t *Table) slaText() string {
