@@ -17,7 +17,8 @@ func onInterrupt(clean func()) (stop func()) {
 	})
 }
 
-// onSignal tells of the first signal that asks the process to end.
+// onSignal tells of the first signal that asks the process to end; what the next
+// one does is left to the system.
 func onSignal(tell func(number int)) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
@@ -35,6 +36,7 @@ func onSignal(tell func(number int)) (stop func()) {
 			number = int(n)
 		}
 		tell(number)
+		signal.Stop(signals)
 	}()
 	return func() {
 		signal.Stop(signals)
@@ -47,10 +49,7 @@ func onSignal(tell func(number int)) (stop func()) {
 // the process as if nobody listened.
 func interruptible() (ctx context.Context, status func() int, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	free := onSignal(func(number int) {
-		cancel(signalled(number))
-		signal.Reset(os.Interrupt, syscall.SIGTERM)
-	})
+	free := onSignal(func(number int) { cancel(signalled(number)) })
 	status = func() int {
 		if number, ok := context.Cause(ctx).(signalled); ok {
 			return 128 + int(number)

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/dryserve/dryserve/core/workload"
+	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/drive"
 	"github.com/dryserve/dryserve/host/native/fleet"
 	"github.com/dryserve/dryserve/host/native/report"
@@ -57,11 +58,16 @@ func runSweep(args []string, stdout results, stderr *os.File) int {
 	ctx, interrupted, stop := interruptible()
 	defer stop()
 	err = s.sweep(ctx, stdout, stderr)
-	if status := interrupted(); status != 0 {
+	status := interrupted()
+	switch {
+	case err == nil || status == 0:
+		return conclude(err, stderr)
+	case err == context.Cause(ctx):
+		say(stderr, "interrupted")
+	default:
 		say(stderr, "interrupted: %v", err)
-		return status
 	}
-	return conclude(err, stderr)
+	return status
 }
 
 // sweep does what the command line says.
@@ -70,7 +76,10 @@ func (s *settings) sweep(ctx context.Context, stdout results, stderr *os.File) e
 	if err != nil {
 		return err
 	}
-	p, err := readPlan(s.traces[0])
+	p, err := readPlan(ctx, s.traces[0])
+	if err == nil {
+		err = s.checkOutputs(p, dir)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,7 +99,7 @@ func (s *settings) sweep(ctx context.Context, stdout results, stderr *os.File) e
 	if store.Torn > 0 {
 		say(stderr, "%s ended in the middle of a line, which is taken away", store.Path)
 	}
-	r := &sweeping{plan: p, store: store, meter: newMeter(stderr, s.quiet), jobs: s.jobs, stderr: stderr, broken: map[int]error{}}
+	r := &sweeping{plan: p, store: store, meter: newMeter(stderr, s.quiet), jobs: s.jobs, stderr: stderr, broken: map[string]error{}}
 	if err = r.run(ctx); err != nil {
 		return err
 	}
@@ -135,6 +144,31 @@ func (s *settings) checkSweep() (dir string, err error) {
 	return strings.TrimSuffix(name, filepath.Ext(name)) + ".sweep", nil
 }
 
+// checkOutputs refuses to write over what is read, or into a directory that is
+// the trace: results in it would be another trace.
+func (s *settings) checkOutputs(p *plan, dir string) error {
+	for _, path := range append([]string{p.file.Path}, p.file.Traces...) {
+		if s.given("report-html") && sameFile(s.reportHTML, path) {
+			return usagef("--report-html %s is what the sweep reads; another path is accepted", cliutil.Quote(s.reportHTML))
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		trace, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		if dir, err = filepath.Abs(dir); err != nil {
+			return err
+		}
+		if inner, err := filepath.Rel(trace, dir); err == nil && filepath.IsLocal(inner) {
+			return usagef("the results would be in the directory %s, which is the trace; --output with another one is accepted", cliutil.Quote(path))
+		}
+	}
+	return nil
+}
+
 // sweeping is a sweep under way.
 type sweeping struct {
 	*plan
@@ -142,8 +176,8 @@ type sweeping struct {
 	meter  *meter
 	jobs   int
 	stderr io.Writer
-	broken map[int]error // by point: it has failed, and may not the next time
-	todo   []int         // points that are run
+	broken map[string]error // by digest: the point has failed, and may not the next time
+	todo   []int            // points that are run
 	loads  loads
 }
 
@@ -184,7 +218,7 @@ func (r *sweeping) run(ctx context.Context) error {
 		var outcomes []*sweep.Outcome
 		for _, x := range results {
 			if x.Err != nil {
-				r.broken[r.todo[x.Task]] = x.Err
+				r.broken[r.points[r.todo[x.Task]].digest] = x.Err
 				continue
 			}
 			outcomes = append(outcomes, x.Outcome)
@@ -255,7 +289,7 @@ func (r *sweeping) table() *sweep.Table {
 	for i, x := range r.points {
 		t.Points = append(t.Points, sweep.SettingsOf(r.choices[i]))
 		o := r.store.Outcome(x.digest)
-		if err := r.broken[i]; o == nil && err != nil {
+		if err := r.broken[x.digest]; o == nil && err != nil {
 			o = &sweep.Outcome{Digest: x.digest, Error: err.Error()}
 		}
 		t.Outcomes = append(t.Outcomes, o)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -70,7 +71,7 @@ type source struct {
 }
 
 // readPlan reads the file and every point.
-func readPlan(path string) (*plan, error) {
+func readPlan(ctx context.Context, path string) (*plan, error) {
 	_, all := newOptions()
 	known := knownKeys(all)
 	known.Sweep, known.Axes, known.Bounds = true, []string{splitAxis}, sweep.Bounded()
@@ -95,6 +96,9 @@ func readPlan(path string) (*plan, error) {
 		return nil, err
 	}
 	for _, c := range p.choices {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		p.points = append(p.points, p.point(c))
 	}
 	return p, p.hopeless()
@@ -175,7 +179,7 @@ func (p *plan) place(err error, choices []sweep.Choice, files map[string]string)
 		return err
 	}
 	for _, c := range choices {
-		if len(c.Path) > 0 && c.Key == m[1] && strings.Contains(m[3], strings.Join(c.Path, ".")) {
+		if len(c.Path) > 0 && c.Key == m[1] && tells(m[3], strings.Join(c.Path, ".")) {
 			return fmt.Errorf("%s:%d: %s: %s", p.file.Path, c.Value.Line, c.Key, m[3])
 		}
 	}
@@ -183,6 +187,26 @@ func (p *plan) place(err error, choices []sweep.Choice, files map[string]string)
 		return fmt.Errorf("%s:%s: %s", path, m[2], m[3])
 	}
 	return err
+}
+
+// tells reports whether a sentence names a field, and not only one with a
+// longer name.
+func tells(sentence, field string) bool {
+	part := func(c byte) bool {
+		return c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+	}
+	for from := 0; ; {
+		at := strings.Index(sentence[from:], field)
+		if at < 0 {
+			return false
+		}
+		at += from
+		end := at + len(field)
+		if (at == 0 || !part(sentence[at-1])) && (end == len(sentence) || !part(sentence[end])) {
+			return true
+		}
+		from = at + 1
+	}
 }
 
 // settings are those of the file with what a point chooses in their place:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -176,6 +177,7 @@ func undisturbed(t *testing.T, dir string) ([]string, string) {
 func after(t *testing.T, dir string, results int) *exec.Cmd {
 	t.Helper()
 	cmd := command(dir, "sweep", "s.yaml", "--output", "broken")
+	cmd.Stderr = &bytes.Buffer{}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -247,6 +249,10 @@ func TestSweepInterrupted(t *testing.T) {
 	some := kept(t, filepath.Join(dir, "broken", "results.jsonl"))
 	if status := cmd.ProcessState.ExitCode(); status != 128+int(syscall.SIGINT) || len(some) < 2 || len(some) == 12 {
 		t.Fatalf("status %d, %d results", status, len(some))
+	}
+	told := fmt.Sprintf("replay: interrupted: %d of 12 points are in broken/results.jsonl; the same command goes on with the others\n", len(some))
+	if got := cmd.Stderr.(*bytes.Buffer).String(); got != told {
+		t.Errorf("got  %swant %s", got, told)
 	}
 	want, table := undisturbed(t, dir)
 	if got := ok(t, invoke(t, dir, "sweep", "s.yaml", "--output", "broken", "--jobs", "1")); got != table {
@@ -341,6 +347,16 @@ func TestSweepPlaces(t *testing.T) {
 	}
 }
 
+func TestTells(t *testing.T) {
+	for sentence, want := range map[string]bool{
+		"a.b is 5": true, `unknown field "a.b"`: true, "a.bc is a.b": true, "a.bc is 5": false, "x.a.b": false, "": false, "a.b": true, "a.b_c, a.b.c, aa.b": false,
+	} {
+		if tells(sentence, "a.b") != want {
+			t.Errorf("%q: %v", sentence, !want)
+		}
+	}
+}
+
 // Equal points run once, wherever they stand.
 func TestSweepEqualPoints(t *testing.T) {
 	dir := t.TempDir()
@@ -361,6 +377,7 @@ func TestSweepBadInput(t *testing.T) {
 	put(t, dir, "wasm.yaml", "trace: t.jsonl\nsweep:\n  engine: [wasm]\n")
 	put(t, dir, "split.yaml", "trace: t.jsonl\nsweep:\n  prefill-decode: [1+1, 2]\n")
 	put(t, dir, "stdin.yaml", "trace: \"-\"\nsweep: {num-workers: [1]}\n")
+	put(t, dir, "dir.yaml", "trace: .\nexecution-model: m\nsweep: {num-workers: [1]}\n")
 	put(t, dir, "gone.yaml", "trace: gone.jsonl\nsweep: {num-workers: [1]}\n")
 	put(t, dir, "empty.yaml", "sweep: {num-workers: [1, 2]}\n")
 	put(t, dir, "word.yaml", "trace: t.jsonl\nsweep: {num-workers: [x]}\n")
@@ -385,6 +402,9 @@ func TestSweepBadInput(t *testing.T) {
 		{"ok.yaml --output t.jsonl", 1, "cannot write to t.jsonl: not a directory"},
 		{"ok.yaml --output kept", 1, `kept/results.jsonl:1: found "hello"; an outcome of a sweep, or another directory of --output, is accepted`},
 		{"ok.yaml --report-html .", 1, "--report-html: cannot write .: is a directory"},
+		{"ok.yaml --report-html ./ok.yaml", 2, `--report-html "./ok.yaml" is what the sweep reads; another path is accepted`},
+		{"ok.yaml --report-html t.jsonl", 2, `--report-html "t.jsonl" is what the sweep reads; another path is accepted`},
+		{"dir.yaml", 2, `the results would be in the directory ".", which is the trace; --output with another one is accepted`},
 		{"ok.yaml --sort size", 2, `--sort is "size"; point or gpus or throughput or ttft or itl or e2e is accepted`},
 		{"ok.yaml --num-workers 3", 2, `unknown flag "--num-workers"; replay sweep --help lists the flags`},
 		{"gone", 1, "gone: no such file; a YAML file with flags by name is accepted"},
@@ -414,7 +434,7 @@ func TestSweepBadInput(t *testing.T) {
 // The examples are valid, and each of their points has a digest of its own.
 func TestSweepExamples(t *testing.T) {
 	for name, n := range map[string]int{"sweep.yaml": 100, "sweep-pools.yaml": 24} {
-		p, err := readPlan("../../examples/" + name)
+		p, err := readPlan(t.Context(), "../../examples/"+name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,6 +57,14 @@ type Store struct {
 	file     *os.File
 }
 
+// settle brings the entry of a new file to disk, where the system can do so.
+func settle(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}
+
 // Open opens the file of results in a directory, both made if need be, and
 // keeps other processes from it. A line without an end, which an interruption
 // has left, is taken away. Errors are sentences.
@@ -69,6 +77,7 @@ func Open(dir string) (*Store, error) {
 	if s.file, err = os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666); err != nil {
 		return nil, s.cannot("write", err)
 	}
+	settle(dir)
 	if lock(s.file) {
 		err = fmt.Errorf("another sweep writes %s; one at a time, or another directory of --output, is accepted", s.Path)
 	} else {
