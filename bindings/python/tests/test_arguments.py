@@ -181,7 +181,7 @@ def test_later(trace: Path) -> None:
     """What the helper does not have yet is refused by its name, and surely not ignored."""
     known = inspect.signature(dryserve.run_trace_replay).parameters
     later: dict[str, Any] = {
-        "planner_config": {"mode": "agg"}, "ais_perf_config": {"backend": "vllm"},
+        "planner_config": {"mode": "agg"},
         "performance_model_metadata": {"a": 1}, "benchmark_granularity": 9,
     }
     for name, value in later.items():
