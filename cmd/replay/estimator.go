@@ -127,7 +127,7 @@ func (o *options) firstOfIdentity() string {
 }
 
 // loadGrid is where a router that predicts reads how long prompts take; nil: from
-// the engines' own grid.
+// the engines' own grid, or from whoever says how long passes take.
 func (o *options) loadGrid(model *gridfind.Identity, args engineargs.Args) (*config.GridTable, error) {
 	switch {
 	case model != nil:
@@ -137,7 +137,7 @@ func (o *options) loadGrid(model *gridfind.Identity, args engineargs.Args) (*con
 			return nil, fmt.Errorf("--%s: %w", o.estimatorFlag(), err)
 		}
 		return f.Grid.Table, nil
-	case args.Engine.Timing.Kind == config.Grid:
+	case args.Engine.Timing.Kind == config.Grid, args.Engine.Timing.Kind == config.External:
 		return nil, nil
 	}
 	return nil, errors.New("router_prefill_load_model predicts how long prompts take, which only a grid tells; \"none\", --perf-grid, or --aic-backend, --aic-system and --aic-model-path, are accepted")

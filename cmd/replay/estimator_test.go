@@ -5,6 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/timing"
+	"github.com/dryserve/dryserve/host/native/profile"
+	"github.com/dryserve/dryserve/host/wasm/frame"
 )
 
 // identityFlags are those of examples/grid-example-gpu.json.
@@ -137,5 +142,46 @@ func TestIdentityWarnings(t *testing.T) {
 		if got := invoke(t, dir, append([]string{"t.jsonl", "--no-table", "--trace-block-size", "64"}, strings.Fields(args)...)...); got.status != 0 || got.stderr != want {
 			t.Errorf("%s: %+v", args, got)
 		}
+	}
+}
+
+// A client that answers as a grid does is asked by a router that predicts, too,
+// and gets the grid's report.
+func TestServeAsksForTheRouter(t *testing.T) {
+	dir := estimatorDir(t)
+	g, err := profile.LoadGrid(filepath.Join(dir, "g.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := config.Defaults(config.VLLM)
+	e.Timing = config.Timing{Kind: config.Grid, Grid: g.Table}
+	model := timing.New(e)
+	const busy = "--input-tokens 3000 --output-tokens 5 --request-count 40 --request-rate 9 --turns-per-session 2 --shared-prefix-ratio 0.5 --num-prefix-groups 7 "
+	reports := map[string]bool{}
+	for _, predict := range []string{"aic", "none"} {
+		args := strings.Fields(busy + strings.Replace(predicting, "aic", predict, 1))
+		ok(t, invoke(t, dir, append(args, "--perf-grid", "g.json", "--report-json", "r.json")...))
+		want, err := os.ReadFile(filepath.Join(dir, "r.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := connect(t, dir)
+		c.run(1, asking(), append(args, "--extra-engine-args", `{"engine": {"num_gpu_blocks": 9000}, "num_gpu_blocks_is_explicit": true, "tensor_parallel_size": 4}`)...)
+		m := c.next()
+		for ; m["event"] == "ask"; m = c.next() {
+			batch, isl, prefix := asInt(m["ask_batch"]), asInt(m["ask_isl"]), asInt(m["ask_prefix"])
+			ms := model.Decode(batch, batch*isl)
+			if asInt(m["ask_kind"]) == 0 {
+				ms = model.Prefill(batch, batch*(isl+prefix), batch*prefix)
+			}
+			c.send(number("id", 1), text("op", "answer"), frame.Field{Name: "answer_ms", Var: ptr(ms)})
+		}
+		if m["event"] != "done" || withoutWall(t, m["report"]) != withoutWall(t, string(want)) {
+			t.Errorf("%s: %v\nwant\n%s", predict, m, want)
+		}
+		reports[withoutWall(t, string(want))] = true
+	}
+	if len(reports) != 2 {
+		t.Error("predictions change nothing")
 	}
 }
