@@ -12,6 +12,7 @@ import (
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/engineargs"
+	"github.com/dryserve/dryserve/host/native/gridfind"
 	"github.com/dryserve/dryserve/host/native/live/answer"
 	"github.com/dryserve/dryserve/host/native/modelconfig"
 )
@@ -25,7 +26,7 @@ func (o *options) engine() (engineargs.Args, error) {
 		return engineargs.Args{}, err
 	}
 	if o.given("extra-engine-args") {
-		for _, s := range engineFlags() {
+		for _, s := range describing() {
 			if s.key != "" && o.given(s.name) {
 				o.warn("%s is ignored: --extra-engine-args stands in the place of all flags of the engine", o.values[s.name].by)
 			}
@@ -62,7 +63,11 @@ const flagSource = "flags"
 
 // beside is what stands beside the engine args proper.
 func (o *options) beside() (engineargs.Options, error) {
-	var beside engineargs.Options
+	finder := &gridfind.Finder{Dir: o.text("grid-dir")}
+	beside := engineargs.Options{FindGrid: finder.Find}
+	if o.given("grid-dir") && finder.Dir == "" {
+		return beside, o.wrong("grid-dir", "a path")
+	}
 	for _, file := range []struct{ flag, provider string }{
 		{"planner-profile-data", engineargs.ProfileProvider}, {"perf-grid", engineargs.GridProvider},
 	} {
@@ -131,9 +136,9 @@ func (o *options) document(beside engineargs.Options) ([]byte, error) {
 		}
 		at[parts[len(parts)-1]] = v
 	}
-	for _, s := range engineFlags() {
+	for _, s := range describing() {
 		v := o.values[s.name]
-		if s.key == "" || !v.given {
+		if s.key == "" || !v.given || strings.HasPrefix(s.key, estimatorKey) && !o.is("ais-perf-model") {
 			continue
 		}
 		switch word := v.text; s.kind {
@@ -146,6 +151,9 @@ func (o *options) document(beside engineargs.Options) ([]byte, error) {
 			}
 			put(s.key, word)
 		}
+	}
+	if err := o.estimator(put, beside); err != nil {
+		return nil, err
 	}
 	n, err := o.kvBytes()
 	if err != nil {
@@ -176,7 +184,8 @@ var place = regexp.MustCompile(`^` + flagSource + `:\d+:\d+: `)
 func (o *options) reword(err error) string {
 	s := place.ReplaceAllString(err.Error(), "")
 	s = strings.TrimPrefix(s, flagSource+": ")
-	for _, f := range engineFlags() {
+	s = strings.Replace(s, "as "+estimatorKey+"attention_dp says", "as --ais-attention-dp-size says", 1)
+	for _, f := range describing() {
 		if f.key == "" {
 			continue
 		}
@@ -194,6 +203,9 @@ func (o *options) reword(err error) string {
 			by = "--" + f.name
 		}
 		return by + " " + strings.Replace(rest, " or null", "", 1)
+	}
+	if rest, ok := strings.CutPrefix(s, strings.TrimSuffix(estimatorKey, ".")); ok {
+		return "--" + o.estimatorFlag() + rest
 	}
 	if strings.HasPrefix(s, "engine.native_host_offload ") && strings.Contains(s, "kv_cache_bytes_per_token") {
 		return "--num-host-blocks needs the bytes of KV cache per token; --kv-bytes-per-token, or --model-path with a config.json, is accepted"

@@ -82,7 +82,7 @@ func TestReferenceFlags(t *testing.T) {
 	if n != 104 {
 		t.Errorf("%d flags, want 104", n)
 	}
-	ours := []string{"perf-grid", "http", "default-output-tokens", "seed", "log-level", "log-format", "drain-timeout"}
+	ours := []string{"perf-grid", "grid-dir", "http", "default-output-tokens", "seed", "log-level", "log-format", "drain-timeout"}
 	for name := range values {
 		if !seen[name] && !slices.Contains(ours, name) && !strings.HasPrefix(name, "fault-") {
 			t.Errorf("--%s is not the reference's", name)
@@ -191,7 +191,18 @@ func TestUsage(t *testing.T) {
 		{"--router-mode kv --router-temperature=-1", `--router-temperature is -1; a finite number of at least 0 is accepted`},
 		{"--router-mode direct", `--router-mode direct is not built yet (the caller names a worker, or workers differ); round-robin or random or power-of-two or least-loaded or kv is accepted`},
 		{"--router-mode kv --router-policy-config " + policy, `--router-policy-config: ` + policy + `: line 1: unknown field "a"; known fields here are `},
-		{"--ais-perf-model", `--ais-perf-model is not built yet (pass timing from AISimulate; --perf-grid takes its predictions from a file); leave it out`},
+		{"--ais-perf-model", `--ais-perf-model needs the model; --model-path is accepted with it`},
+		{"--ais-perf-model --perf-grid g.json", `--ais-perf-model says how long passes take, and so does --perf-grid; one is accepted`},
+		{"--ais-perf-config {} --ais-tp-size 2", `--ais-perf-config and --ais-tp-size are given; one of the two ways is accepted`},
+		{"--ais-perf-config {} --aic-perf-model", `--ais-perf-config and --aic-perf-model are given; one of the two ways is accepted`},
+		{"--ais-perf-config {", `--ais-perf-config is "{"; a JSON object with backend, system and model, or the path of such a file, is accepted`},
+		{"--ais-perf-config none.json", `--ais-perf-config: none.json: no such file or directory; a JSON object with backend, system and model, or the path of such a file, is accepted`},
+		{`--ais-perf-config {"backend":"vllm"}`, `--ais-perf-config has no system; a text is accepted`},
+		{"--ais-perf-model --model-path /m --ais-tp-size 0", `--ais-tp-size is 0; a whole number of at least 1 is accepted`},
+		{"--ais-perf-model --model-path /m --data-parallel-size 2", `--data-parallel-size is 2; 1 is accepted, as --ais-attention-dp-size says`},
+		{"--grid-dir=", `--grid-dir is ""; a path is accepted`},
+		{"--ais-perf-model --model-path m --grid-dir none", `--ais-perf-model: --grid-dir: cannot open none: no such file or directory; a directory with grids is accepted`},
+		{"--gpu-memory-utilization 0.5", `--gpu-memory-utilization is not built yet (KV capacity by a share of memory; --num-gpu-blocks-override says it); leave it out`},
 		{"--disaggregation-mode prefill", `--disaggregation-mode is not built yet (disaggregated serving); agg is accepted`},
 		{"--is-decode-worker", `--is-decode-worker is not built yet (disaggregated serving); leave it out`},
 		{"--zmq-kv-events-ports 5,x", `--zmq-kv-events-ports is "5,x"; whole numbers from 1 to 65535 separated by commas is accepted`},

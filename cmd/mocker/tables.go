@@ -2,10 +2,14 @@ package main
 
 // Features of the reference that are not built yet, as sentences call them.
 const (
-	disagg    = "disaggregated serving"
-	aisTiming = "pass timing from AISimulate; --perf-grid takes its predictions from a file"
-	nativeZMQ = "vLLM's own KV events"
+	disagg      = "disaggregated serving"
+	aisLoad     = "predictions of prompt work"
+	aisCapacity = "KV capacity by a share of memory; --num-gpu-blocks-override says it"
+	nativeZMQ   = "vLLM's own KV events"
 )
+
+// estimatorKey begins the keys of what a grid is found by.
+const estimatorKey = "engine.timing_model.config."
 
 // engineFlags describe the simulated engine (live notes §1).
 func engineFlags() []spec {
@@ -76,18 +80,29 @@ func httpFlags() []spec {
 	}
 }
 
-// aisFlags are refused: what they ask for is not built.
+// aisFlags say for which model and GPU pass durations are taken from a grid, as
+// the reference takes them from AISimulate.
 func aisFlags() []spec {
-	flag := func(name string, k kind) spec {
-		return spec{name: "ais-" + name, legacy: "aic-" + name, kind: k, arg: "value", later: aisTiming}
+	flag := func(name string, k kind, key, arg, usage string) spec {
+		if key != "" {
+			key = estimatorKey + key
+		}
+		return spec{name: "ais-" + name, legacy: "aic-" + name, kind: k, key: key, arg: arg, usage: usage}
 	}
 	return []spec{
-		flag("perf-model", on), flag("system", freeText), flag("backend", freeText), flag("backend-version", freeText),
-		flag("tp-size", whole), flag("moe-tp-size", whole), flag("moe-ep-size", whole), flag("attention-dp-size", whole),
-		{name: "ais-perf-config", arg: "value", later: aisTiming},
-		{name: "gpu-memory-utilization", kind: real, arg: "value", later: aisTiming},
-		{name: "mem-fraction-static", kind: real, arg: "value", later: aisTiming},
-		{name: "free-gpu-memory-fraction", kind: real, arg: "value", later: aisTiming},
+		flag("perf-model", on, "", "", "pass durations and KV capacity from the grid of the model of --model-path and a GPU (docs/timing.md)"),
+		flag("system", freeText, "system", "name", "the GPU (default h200_sxm)"),
+		flag("backend", freeText, "backend", "engine", "the engine of the grid (default: that of --engine-type)"),
+		flag("backend-version", freeText, "backend_version", "version", "its version (default: any)"),
+		flag("tp-size", whole, "tp", "GPUs", "GPUs of a rank (default 1)"),
+		flag("moe-tp-size", whole, "moe_tp_size", "GPUs", "GPUs that share an expert (default: any)"),
+		flag("moe-ep-size", whole, "moe_ep_size", "groups", "groups that share the experts (default: any)"),
+		flag("attention-dp-size", whole, "attention_dp", "ranks", "ranks that share the experts (default 1)"),
+		{name: "ais-perf-config", arg: "JSON", usage: "all this as JSON, or the path of a JSON file"},
+		{name: "grid-dir", arg: "path", usage: "directory where the grid is looked for, before those that the program carries"},
+		{name: "gpu-memory-utilization", kind: real, arg: "value", later: aisCapacity},
+		{name: "mem-fraction-static", kind: real, arg: "value", later: aisCapacity},
+		{name: "free-gpu-memory-fraction", kind: real, arg: "value", later: aisCapacity},
 	}
 }
 
@@ -150,7 +165,7 @@ func routerFlags() []spec {
 		{name: "router-replica-sync", env: "DYN_ROUTER_REPLICA_SYNC", kind: toggle, def: "false", field: "router_replica_sync", later: replicas},
 		{name: "use-remote-indexer", env: "DYN_USE_REMOTE_INDEXER", kind: toggle, def: "false", field: "use_remote_indexer", later: replicas},
 		{name: "router-track-output-blocks", aliases: []string{"track-output-blocks"}, env: "DYN_ROUTER_TRACK_OUTPUT_BLOCKS", kind: toggle, def: "false", field: "router_track_output_blocks", later: "tracking of output blocks"},
-		{name: "router-prefill-load-model", env: "DYN_ROUTER_PREFILL_LOAD_MODEL", kind: choice, choices: []string{"none", "ais"}, def: "none", arg: "model", field: "router_prefill_load_model", later: aisTiming},
+		{name: "router-prefill-load-model", env: "DYN_ROUTER_PREFILL_LOAD_MODEL", kind: choice, choices: []string{"none", "ais"}, def: "none", arg: "model", field: "router_prefill_load_model", later: aisLoad},
 		{name: "router-session-affinity-ttl-secs", env: "DYN_ROUTER_SESSION_AFFINITY_TTL_SECS", kind: whole, arg: "seconds", told: true, later: affinity},
 		{name: "router-session-affinity-mode", env: "DYN_ROUTER_SESSION_AFFINITY_MODE", kind: choice, choices: []string{"hard", "soft"}, def: "hard", arg: "mode", told: true, later: affinity},
 		{name: "enable-session-prefix-index", env: "DYN_ENABLE_SESSION_PREFIX_INDEX", kind: toggle, def: "false", field: "enable_session_prefix_index", later: affinity},

@@ -103,7 +103,10 @@ func (o *options) run(r config.Replay) (config.Replay, error) {
 
 // beside reads what other flags say of all engines.
 func (o *options) beside() (engineargs.Options, error) {
-	var beside engineargs.Options
+	beside := engineargs.Options{FindGrid: o.grids.Find}
+	if o.given("grid-dir") && o.grids.Dir == "" {
+		return beside, errors.New("--grid-dir is empty; a path is accepted")
+	}
 	for _, file := range []struct{ flag, provider, path string }{
 		{"planner-profile-data", engineargs.ProfileProvider, o.profileData}, {"perf-grid", engineargs.GridProvider, o.perfGrid},
 	} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/gridfind"
 	"github.com/dryserve/dryserve/host/native/scenario"
 	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/spf13/pflag"
@@ -50,6 +51,8 @@ type options struct {
 
 	profileData string
 	perfGrid    string
+	grids       gridfind.Finder
+	predict     estimator
 
 	modelPath    string
 	kvCacheDType string
@@ -133,6 +136,7 @@ func flagGroups(o *options) []group {
 	durations := newFlagSet()
 	durations.StringVar(&o.profileData, "planner-profile-data", "", "a profile: the `path` of a NumPy archive (.npz) or of a directory with a profiler's results")
 	durations.StringVar(&o.perfGrid, "perf-grid", "", "a grid: the path of a JSON `file` with predicted durations and the KV capacity of one model on one GPU (docs/timing.md)")
+	durations.StringVar(&o.grids.Dir, "grid-dir", "", "where grids are found that the engine arguments or --aic-backend ask for by model and GPU: the `path` of a directory, before those that the program carries")
 
 	kv := newFlagSet()
 	kv.StringVar(&o.modelPath, "model-path", "", "count them from the model whose directory or config.json is at `path`")
@@ -170,7 +174,8 @@ func flagGroups(o *options) []group {
 
 	return []group{
 		{"Workload", workload}, {"Synthetic workload, instead of a trace", o.synth.flags()}, {"Engines and routing", fleet},
-		{"Pass durations (default: the engine's timing_model)", durations}, {"Bytes of KV cache per token (transfers and host offload)", kv},
+		{"Pass durations (default: the engine's timing_model)", durations},
+		{"Predictions for the KV router (router_prefill_load_model), from a grid for", o.predict.flags()}, {"Bytes of KV cache per token (transfers and host offload)", kv},
 		{"Goals (goodput)", goals}, {"Output", output}, {"This program", run},
 	}
 }

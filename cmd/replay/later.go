@@ -19,12 +19,7 @@ type laterFlag struct {
 // §1.1) and all parameters of its Python functions (§2, dashed) that do
 // nothing here so far.
 var laterFlags = []laterFlag{
-	{feature: "pass timing from AIConfigurator", names: []string{
-		"aic-backend", "aic-system", "aic-backend-version", "aic-model-path", "aic-tp-size", "aic-moe-tp-size", "aic-moe-ep-size",
-		"aic-attention-dp-size", "aic-gemm-dtype", "aic-moe-dtype", "aic-fmha-dtype", "aic-kv-cache-dtype", "aic-comm-dtype",
-		"aic-perf-config", "ais-perf-config", "performance-model-metadata",
-	}},
-	{feature: "scaling by a planner", names: []string{"planner-config", "benchmark-granularity=8", "scaling-policy", "capture-planner-details=true"}},
+	{feature: "scaling by a planner", names: []string{"planner-config", "benchmark-granularity=8", "scaling-policy", "capture-planner-details=true", "performance-model-metadata"}},
 	{feature: "telemetry told to a function", names: []string{"telemetry-options", "telemetry-callback"}},
 	{feature: "returning requests (--report-jsonl writes them)", names: []string{"capture-per-request=false"}},
 }
@@ -33,6 +28,7 @@ var laterFlags = []laterFlag{
 // on the command line.
 var renamed = map[string]string{
 	"report-jsonl-path": "--report-jsonl",
+	"aic-perf-config":   "--ais-perf-config",
 	"trace-files":       "TRACE without a flag",
 }
 
@@ -95,7 +91,7 @@ func laterAsked(f *pflag.FlagSet) string {
 			}
 		}
 	}
-	for _, name := range []string{"report-jsonl-path", "trace-files"} {
+	for _, name := range []string{"report-jsonl-path", "aic-perf-config", "trace-files"} {
 		if f.Lookup(name).Value.(*laterValue).set {
 			return "--" + name + " is a parameter of the reference's functions; " + renamed[name] + " is accepted"
 		}

@@ -45,6 +45,7 @@ func newOptions() (*options, *pflag.FlagSet) {
 		all.AddFlagSet(g.flags)
 	}
 	declareLater(all)
+	all.SetNormalizeFunc(older)
 	o.given, o.flags = all.Changed, all
 	return o, all
 }

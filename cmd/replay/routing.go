@@ -70,6 +70,10 @@ func (o *options) routing(args engineargs.Args) (config.Routing, error) {
 		}
 		return r, errors.New("--router-mode direct needs the worker of each request; a file of --direct-workers is accepted")
 	}
+	model, err := o.prefillModel()
+	if err != nil {
+		return r, err
+	}
 	if r.Mode != config.KVRouter && !o.given("router-config") && !o.given("router-policy-config") {
 		return r, nil
 	}
@@ -86,8 +90,10 @@ func (o *options) routing(args engineargs.Args) (config.Routing, error) {
 	if err := c.Replayable(); err != nil {
 		return r, err
 	}
-	if c.LoadModel != config.NoLoadModel && args.Engine.Timing.Kind != config.Grid {
-		return r, errors.New("router_prefill_load_model predicts how long prompts take, which only a grid tells; \"none\", or --perf-grid, is accepted")
+	if c.LoadModel != config.NoLoadModel {
+		if r.LoadGrid, err = o.loadGrid(model, args); err != nil {
+			return r, err
+		}
 	}
 	tracking, err := c.Tracking(routerconfig.Subject{Model: "replay", Group: "default", BlockSize: args.Engine.BlockSize})
 	if err != nil {

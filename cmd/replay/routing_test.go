@@ -55,7 +55,7 @@ func TestBadRouting(t *testing.T) {
 		{`--router-mode kv_router --router-config {"overlap_score_credit":-1}`, 1, "--router-config: line 1: overlap_score_credit is -1; a finite number of at least 0 is accepted"},
 		{`--router-config {"overlap_score_credit":-1}`, 1, "--router-config: line 1: overlap_score_credit is -1; a finite number of at least 0 is accepted"},
 		{"--router-mode kv_router --router-config bad.json", 1, "bad.json: line 2: router_queue_policy is \"lifo\"; \"fcfs\", \"lcfs\" or \"wspt\" is accepted"},
-		{`--router-mode kv_router --router-config {"router_prefill_load_model":"ais"}`, 1, `router_prefill_load_model predicts how long prompts take, which only a grid tells; "none", or --perf-grid, is accepted`},
+		{`--router-mode kv_router --router-config {"router_prefill_load_model":"ais"}`, 1, `router_prefill_load_model predicts how long prompts take, which only a grid tells; "none", --perf-grid, or --aic-backend, --aic-system and --aic-model-path, are accepted`},
 		{"--router-mode kv_router --router-policy-config=", 1, "--router-policy-config is empty; a path is accepted"},
 		{"--router-mode kv_router --router-policy-config none.yaml", 1, "none.yaml: no such file or directory"},
 		{"--router-mode kv_router --router-policy-config plugin.yaml", 1, "plugin.yaml: request_classifier names a plugin; replay has none, leave it out"},

@@ -51,6 +51,7 @@ func (o *options) warnBefore(load *workload.Workload, say func(text string)) {
 		say("warning: --num-prefix-groups has no effect without --shared-prefix-ratio")
 	}
 	o.warnRouting(say)
+	o.warnGrids(say)
 	if b := &load.BlockSizes; b.Rows > 0 {
 		text := fmt.Sprintf("warning: %d of %d rows have more hash_ids than their input_length needs with --trace-block-size %d, first on line %d",
 			b.Rows, len(load.Turns), o.traceBlockSize, b.FirstLine)

@@ -28,6 +28,9 @@ type Routing struct {
 	EventLagMs float64 // how late the router believes what caches say
 	Tracking   Seeds   // with KeyedXXH3
 	AskLoad    bool    // with PredictedLoad: predictions are asked for outside, whatever the engines' timing
+	// LoadGrid, with PredictedLoad: predictions are read here, whatever the
+	// engines' timing. nil: from the engines' own grid or provider, or AskLoad's.
+	LoadGrid *GridTable
 }
 
 // Seeds are those of the hashes that name blocks.
@@ -42,6 +45,8 @@ func (r Routing) check() Fault {
 		return Fault{NotFinite, FieldKVEventLag}
 	case r.EventLagMs < 0:
 		return Fault{NegativeFloat, FieldKVEventLag}
+	case r.LoadGrid != nil:
+		return r.LoadGrid.Check().Fault
 	}
 	return Fault{}
 }

@@ -135,15 +135,18 @@ func newRouting(r config.Routing, e config.Engine, w *workload.Workload, workers
 	if k.keyed {
 		k.tracking.BlockSeed, k.tracking.ChainSeed = r.Tracking.Block, r.Tracking.Chain
 	}
+	switch {
+	case r.AskLoad:
+		e.Timing = config.Timing{Kind: config.External}
+	case r.LoadGrid != nil:
+		e.Timing = config.Timing{Kind: config.Grid, Grid: r.LoadGrid}
+	}
 	k.router = router.New(router.Params{
 		Config: *r.Router, BlockSize: e.BlockSize, Seed: r.Seed, LagMs: r.EventLagMs, Seats: seats, Paths: index,
-		Predicts: r.AskLoad || e.Timing.Kind == config.Grid || e.Timing.Kind == config.External,
+		Predicts: e.Timing.Kind == config.Grid || e.Timing.Kind == config.External,
 	})
 	for id := range workers {
 		k.enter(int32(id), e)
-	}
-	if r.AskLoad {
-		e.Timing = config.Timing{Kind: config.External}
 	}
 	e.SpeedupRatio = 0 // the router's model knows nothing of it
 	k.predict = timing.New(e)

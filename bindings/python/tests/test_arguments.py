@@ -181,13 +181,25 @@ def test_later(trace: Path) -> None:
     """What the helper does not have yet is refused by its name, and surely not ignored."""
     known = inspect.signature(dryserve.run_trace_replay).parameters
     later: dict[str, Any] = {
-        "planner_config": {"mode": "agg"}, "ais_perf_config": {"backend": "vllm"},
+        "planner_config": {"mode": "agg"},
         "performance_model_metadata": {"a": 1}, "benchmark_granularity": 9,
     }
     for name, value in later.items():
         assert name in known
         with pytest.raises(dryserve.UsageError, match="is not built yet"):
             dryserve.run_trace_replay(trace, **{name: value})
+
+
+def test_performance_model(trace: Path) -> None:
+    """The router's predictions are those of a grid, by the identity that the reference's AisPerfConfig has."""
+    identity = {"backend": "vllm", "system": "h200_sxm", "model": "meta-llama/Meta-Llama-3.1-8B", "tp": 1, "worker_type": "aggregated"}
+    predicting: dict[str, Any] = {"router_mode": "kv_router", "num_workers": 2, "router_config": {"router_prefill_load_model": "ais"}}
+    report = dryserve.run_trace_replay(trace, ais_perf_config=identity, **predicting)
+    assert report.summary["num_requests"] > 0
+    with pytest.raises(dryserve.ReplayError, match="router_prefill_load_model predicts"):
+        dryserve.run_trace_replay(trace, **predicting)
+    with pytest.raises(dryserve.ReplayError, match="ais_perf_config: no grid is for meta-llama/Meta-Llama-3.1-8B on h200_sxm with vllm, tp 8; there are shipped:"):
+        dryserve.run_trace_replay(trace, ais_perf_config={**identity, "tp": 8}, **predicting)
 
 
 def test_exceptions_travel() -> None:

@@ -23,6 +23,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/cliutil"
+	"github.com/dryserve/dryserve/host/native/gridfind"
 	"github.com/dryserve/dryserve/host/native/profile"
 )
 
@@ -166,10 +167,12 @@ type Options struct {
 	// one, and Role what its workers are for.
 	Flag string
 	Role config.Role
-	// LoadProfile and LoadGrid load a file of pass durations; nil: the
-	// functions of that name in package profile.
+	// LoadProfile and LoadGrid load a file of pass durations; nil: those of
+	// packages profile and gridfind. FindGrid finds the grid of an identity;
+	// nil: among those that the program carries.
 	LoadProfile func(path string) (*config.ProfileTable, error)
 	LoadGrid    func(path string) (*profile.Grid, error)
+	FindGrid    func(gridfind.Identity) (gridfind.File, error)
 	// Timing is a file of pass durations that a flag of its own names;
 	// TimingFlag is that flag, for sentences.
 	Timing     TimingFile
@@ -187,18 +190,24 @@ func Load(argument string) (Args, error) { return Options{}.Load(argument) }
 
 // Load is the Load of this package with options.
 func (o Options) Load(argument string) (Args, error) {
-	flag := o.flag()
-	switch text := strings.TrimLeft(argument, " \t\r\n"); {
-	case text == "":
-		return Args{}, errors.New(flag + " is empty; JSON or the path of a JSON file is accepted")
-	case strings.IndexByte(`{["`, text[0]) >= 0:
-		return o.Parse(flag, []byte(argument))
-	}
-	data, err := readFile(flag, argument)
+	source, data, err := o.read(argument)
 	if err != nil {
 		return Args{}, err
 	}
-	return o.Parse(argument, data)
+	return o.Parse(source, data)
+}
+
+// read is the JSON that an argument is or names, and what to call it.
+func (o Options) read(argument string) (source string, data []byte, err error) {
+	flag := o.flag()
+	switch text := strings.TrimLeft(argument, " \t\r\n"); {
+	case text == "":
+		return "", nil, errors.New(flag + " is empty; JSON or the path of a JSON file is accepted")
+	case strings.IndexByte(`{["`, text[0]) >= 0:
+		return flag, []byte(argument), nil
+	}
+	data, err = readFile(flag, argument)
+	return argument, data, err
 }
 
 func (o Options) flag() string {
@@ -239,7 +248,7 @@ func (o Options) Parse(source string, data []byte) (Args, error) {
 	if root.kind != object {
 		return Args{}, d.errorf(root, "engine arguments are %s; a JSON object is accepted", root.found())
 	}
-	steps := []func() error{func() error { return d.form(root) }, d.kvBytes, d.check, d.checkBuilt, d.checkRole, d.loadTiming}
+	steps := []func() error{func() error { return d.form(root) }, d.agree, d.kvBytes, d.check, d.checkBuilt, d.checkRole, d.loadTiming}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return Args{}, err

@@ -142,19 +142,6 @@ func TestNotBuilt(t *testing.T) {
 		{"g1_backend", `"kvbm"`, `"native"`},
 		{"num_g3_blocks", `4`, `null`},
 		{"enable_g4_storage", `true`, `false`},
-		{"aic_backend", `"vllm"`, `null`},
-		{"aic_system", `"h200_sxm"`, `null`},
-		{"aic_backend_version", `"1"`, `null`},
-		{"aic_model_path", `"m"`, `null`},
-		{"aic_tp_size", `1`, `null`},
-		{"aic_moe_tp_size", `1`, `null`},
-		{"aic_moe_ep_size", `1`, `null`},
-		{"aic_attention_dp_size", `1`, `null`},
-		{"aic_gemm_dtype", `"fp8"`, `null`},
-		{"aic_moe_dtype", `"fp8"`, `null`},
-		{"aic_fmha_dtype", `"fp8"`, `null`},
-		{"aic_kv_cache_dtype", `"fp8"`, `null`},
-		{"aic_comm_dtype", `"fp8"`, `null`},
 	} {
 		text := func(v string) string {
 			if name, ok := strings.CutPrefix(c.key, "engine."); ok {

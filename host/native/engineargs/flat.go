@@ -77,6 +77,9 @@ func (d *decoder) flatForm(root value) error {
 		return d.only("engine.max_model_len", "null is accepted for engine_type "+backendWords[e.Backend])
 	}
 	d.flatOffload()
+	if err := d.flatEstimator(); err != nil {
+		return err
+	}
 	blocks, said := d.at["engine.num_gpu_blocks"]
 	d.args.NumGPUBlocksExplicit = said && blocks.kind != null
 	return nil
@@ -144,12 +147,7 @@ func flatFields() []field {
 		name := "bandwidth_" + pair + "_gbps"
 		fields = append(fields, field{name, name, wantNumber + " or null", checkReal})
 	}
-	for _, name := range []string{"backend", "system", "backend_version", "model_path", "gemm_dtype", "moe_dtype", "fmha_dtype", "kv_cache_dtype", "comm_dtype"} {
-		fields = append(fields, field{"aic_" + name, "aic_" + name, wantText, setLater(text, "pass timing from AIConfigurator")})
-	}
-	for _, name := range []string{"tp_size", "moe_tp_size", "moe_ep_size", "attention_dp_size"} {
-		fields = append(fields, field{"aic_" + name, "aic_" + name, wantPositive + " or null", setLater(number, "pass timing from AIConfigurator")})
-	}
+	fields = append(fields, flatEstimatorFields()...)
 	return append(fields, flatTwins()...)
 }
 

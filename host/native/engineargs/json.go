@@ -60,6 +60,8 @@ type decoder struct {
 	pageSize int  // sglang.page_size of the flat form
 	flatHost flatHost
 
+	estimator estimator
+
 	accepts map[string]string // phrase of each field read
 	rates   OptString         // aic_nextn_accept_rates as written
 	feature notBuilt          // first feature asked for and not built

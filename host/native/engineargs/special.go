@@ -157,7 +157,11 @@ func (d *decoder) thinkingRatio(v value) error {
 func (d *decoder) require(obj value, fields []field) error {
 	for _, f := range fields {
 		if _, ok := d.at[f.key]; !ok {
-			return d.errorf(obj, "%s has no %s; %s is accepted", obj.path, f.name, f.accepts)
+			path := obj.path
+			if path == "" {
+				path = "the object"
+			}
+			return d.errorf(obj, "%s has no %s; %s is accepted", path, f.name, f.accepts)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/host/native/gridfind"
 	"github.com/dryserve/dryserve/host/native/profile"
 )
 
@@ -75,19 +76,25 @@ const (
 	pathKey     = "engine.timing_model.config.path"
 )
 
-// externalTiming reads which file durations come from. Other providers than
-// those of files are refused: by name where they will be built.
+// externalTiming reads which file durations come from: one that is named, or
+// the grid of an identity.
 func (d *decoder) externalTiming(v value, tag field) error {
 	anything := func(*decoder, value) error { return nil }
+	accepted := `an object such as {"path": "profile.npz"}`
+	for _, m := range v.members {
+		if m.name == "provider" && slices.Contains(estimatorWords, m.value.text) {
+			accepted = "an object with backend, system and model"
+		}
+	}
 	fields := []field{
 		tag,
-		{"provider", providerKey, oneOf(providerWords), func(_ *decoder, v value) error {
+		{"provider", providerKey, oneOf(append(slices.Clone(providerWords), estimatorWords...)), func(_ *decoder, v value) error {
 			if v.kind != text {
 				return errUnaccepted
 			}
 			return nil
 		}},
-		{"config", settingsKey, `an object such as {"path": "profile.npz"}`, anything},
+		{"config", settingsKey, accepted, anything},
 	}
 	if err := d.walk(v, fields); err != nil {
 		return err
@@ -96,11 +103,8 @@ func (d *decoder) externalTiming(v value, tag field) error {
 		return err
 	}
 	provider := d.at[providerKey]
-	switch {
-	case provider.text == "ais" || provider.text == "aic":
-		d.later(provider, "pass timing from AIConfigurator", oneOf(providerWords))
-		return nil
-	case !slices.Contains(providerWords, provider.text):
+	estimates := slices.Contains(estimatorWords, provider.text)
+	if !estimates && !slices.Contains(providerWords, provider.text) {
 		return d.unaccepted(providerKey)
 	}
 	if err := d.require(v, fields); err != nil {
@@ -109,6 +113,9 @@ func (d *decoder) externalTiming(v value, tag field) error {
 	settings := d.at[settingsKey]
 	if settings.kind != object {
 		return d.unaccepted(settingsKey)
+	}
+	if estimates {
+		return d.nestedEstimator(settings, roleWords[d.options.Role:d.options.Role+1])
 	}
 	d.args.Timing.Provider = provider.text
 	path := []field{{"path", pathKey, wantPath, timingPath}}
@@ -141,11 +148,18 @@ func flatProfile(d *decoder, v value) error {
 // loadTiming reads the file that durations come from.
 func (d *decoder) loadTiming() error {
 	if flag := d.options.Timing; flag.Provider != "" {
-		if d.args.Timing.Provider != "" || d.args.Engine.Timing.Kind != config.Polynomial {
+		if d.args.Timing.Provider != "" || d.estimator.asked || d.args.Engine.Timing.Kind != config.Polynomial {
 			v := d.timingValue()
 			return d.errorf(v, "%s says how long passes take, and so does %s; one is accepted", v.path, d.options.TimingFlag)
 		}
 		d.args.Timing = flag
+	}
+	if d.estimator.asked {
+		if d.args.Timing.Provider != "" {
+			v := d.at["planner_profile_data"]
+			return d.errorf(v, "%s says how long passes take, and so does %s; one is accepted", v.path, d.estimator.at.path)
+		}
+		return d.findGrid()
 	}
 	if d.args.Timing.Provider == "" {
 		return nil
@@ -165,17 +179,22 @@ func (d *decoder) loadTiming() error {
 	return nil
 }
 
-// loadGrid reads a grid. What it says of the engine fills in what the
-// arguments do not: the KV capacity, and the GPUs of a rank.
+// loadGrid reads a grid.
 func (d *decoder) loadGrid() error {
 	load := d.options.LoadGrid
 	if load == nil {
-		load = profile.LoadGrid
+		load = gridfind.Load
 	}
 	g, err := load(d.args.Timing.Path)
 	if err != nil {
 		return d.timingError(err)
 	}
+	return d.useGrid(g)
+}
+
+// useGrid takes a grid. What it says of the engine fills in what the arguments
+// do not: the KV capacity, and the GPUs of a rank.
+func (d *decoder) useGrid(g *profile.Grid) error {
 	e := &d.args.Engine
 	d.args.Grid, e.Timing = g, config.Timing{Kind: config.Grid, Grid: g.Table}
 	if g.NumGPUBlocks > 0 && !d.args.NumGPUBlocksExplicit {
@@ -197,7 +216,7 @@ func (d *decoder) loadGrid() error {
 
 // timingValue is where the arguments say how long passes take.
 func (d *decoder) timingValue() value {
-	for _, key := range []string{pathKey, "planner_profile_data", "engine.timing_model"} {
+	for _, key := range []string{pathKey, "planner_profile_data", "aic_backend", "engine.timing_model"} {
 		if v, ok := d.at[key]; ok && v.kind != null {
 			return v
 		}

@@ -16,7 +16,10 @@ type Grid struct {
 	BackendVersion string
 	System         string
 	Model          string
-	TP             int // GPUs per rank; 0 if not said
+	TP             int // GPUs per rank; 0 if not said, as the next four
+	PP             int // stages of a pipeline
+	MoETP, MoEEP   int // GPUs that share an expert, and groups that share the experts
+	AttentionDP    int // ranks that share the experts
 	NumGPUBlocks   int // KV capacity in blocks of BlockSize tokens; 0 if not said
 	BlockSize      int // 0 if NumGPUBlocks is not said
 }
@@ -31,12 +34,13 @@ func (g *Grid) Blocks(blockSize int) int {
 	return int(min(int64(g.NumGPUBlocks)*int64(g.BlockSize)/int64(blockSize), config.MaxGPUBlocks))
 }
 
-// gridFields are the fields of a grid file. What is read of the first line
-// stands in Grid; the second line is for people.
+// gridFields are the fields of a grid file. What is read of the first two lines
+// stands in Grid; the third line is for people.
 func gridFields() []string {
 	return []string{
 		"backend", "backend_version", "system", "model", "tp", "num_gpu_blocks", "block_size", "prefill", "decode",
-		"pp", "moe_tp", "moe_ep", "attention_dp", "precision", "aiconfigurator_core", "exporter", "source",
+		"pp", "moe_tp", "moe_ep", "attention_dp",
+		"precision", "aiconfigurator_core", "exporter", "source",
 	}
 }
 
@@ -109,13 +113,20 @@ func (d document) identity(top members, g *Grid) error {
 			return d.errorf(f.name, `is %s; "vllm", "sglang" or "trtllm" is accepted`, n.found())
 		}
 	}
-	n, ok := top.given("tp")
-	if !ok {
-		return nil
+	for _, f := range []struct {
+		name string
+		into *int
+	}{{"tp", &g.TP}, {"pp", &g.PP}, {"moe_tp", &g.MoETP}, {"moe_ep", &g.MoEEP}, {"attention_dp", &g.AttentionDP}} {
+		n, ok := top.given(f.name)
+		if !ok {
+			continue
+		}
+		var err error
+		if *f.into, err = d.count(n, f.name, config.MaxTensorSize); err != nil {
+			return err
+		}
 	}
-	var err error
-	g.TP, err = d.count(n, "tp", config.MaxTensorSize)
-	return err
+	return nil
 }
 
 // capacity reads the KV capacity. Its blocks are those the backend has by

@@ -179,6 +179,9 @@ func leaves(prefix string, v reflect.Value, visit func(name string, p any)) {
 			reflect.TypeFor[config.Scaling](), reflect.TypeFor[config.Samples]():
 			continue
 		}
+		if name == "routing.load_grid" { // with the KV router
+			continue
+		}
 		if v.Type().Field(i).Anonymous {
 			name = strings.TrimSuffix(prefix, ".")
 		}
