@@ -37,7 +37,7 @@ func (e *Engine) scheduleStore(h Handle) {
 		}
 		x.keep = append(x.keep, ids[i].Hash)
 	}
-	if len(x.keys) > 0 {
+	if x.memory.Shared() && len(x.keys) > 0 {
 		x.memory.Advance(e.pass.startMs)
 	}
 	if !x.memory.Store(x.keys, x.keep) {
