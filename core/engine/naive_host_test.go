@@ -321,7 +321,7 @@ func (n *naive) storeOf(r *naiveRequest, now float64) {
 			missing = append(missing, h)
 		}
 	}
-	if len(missing) > 0 {
+	if n.host.memory.Shared() && len(missing) > 0 {
 		n.host.memory.Advance(now)
 	}
 	if !n.host.memory.Store(missing, keep) {
