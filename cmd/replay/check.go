@@ -201,12 +201,7 @@ func (o *options) fault(f config.Fault) error {
 	case config.FieldRouterMode:
 		return errors.New("--router-mode kv_router is not built yet for host memory that all workers share; \"scope\": \"dp_rank_local\" in native_host_offload is accepted")
 	case config.FieldScaling:
-		if f.Code == config.NeedsAggregated {
-			return errors.New("--scaling-script is not built yet for workers in two pools; it is accepted with --extra-engine-args")
-		}
 		return errors.New("--scaling-script is given with --router-mode direct, whose workers are named ahead; one of them is accepted")
-	case config.FieldSamples:
-		return errors.New("telemetry is not built yet for workers in two pools; it is accepted with --extra-engine-args")
 	case config.FieldSLAE2EMs:
 		return errors.New("--sla-e2e-ms is given with --sla-ttft-ms or --sla-itl-ms; either kind is accepted alone")
 	}
