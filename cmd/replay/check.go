@@ -206,12 +206,7 @@ func (o *options) fault(f config.Fault) error {
 	case config.FieldDiskOffload:
 		return errors.New("g3_offload in the engine arguments is not built yet for --router-mode kv_router, workers that come and go, or telemetry; it is accepted without them")
 	case config.FieldScaling:
-		if f.Code == config.NeedsAggregated {
-			return errors.New("--scaling-script is not built yet for workers in two pools; it is accepted with --extra-engine-args")
-		}
 		return errors.New("--scaling-script is given with --router-mode direct, whose workers are named ahead; one of them is accepted")
-	case config.FieldSamples:
-		return errors.New("telemetry is not built yet for workers in two pools; it is accepted with --extra-engine-args")
 	case config.FieldSLAE2EMs:
 		return errors.New("--sla-e2e-ms is given with --sla-ttft-ms or --sla-itl-ms; either kind is accepted alone")
 	}

@@ -18,23 +18,30 @@ type scripted struct {
 	Policy struct {
 		Initial   float64
 		Decisions []struct {
-			Decode *int     `json:"target_decode"`
-			NextMs *float64 `json:"next_tick_ms"`
+			Prefill *int     `json:"target_prefill"`
+			Decode  *int     `json:"target_decode"`
+			NextMs  *float64 `json:"next_tick_ms"`
 		}
 	} `json:"scaling_policy"`
 	Jitter struct{ ULP []string }
 }
 
 // script is what the policy says as the program takes it.
-func (c *scripted) script() string {
+func (c *scripted) script(pools bool) string {
+	number := func(n *int) string {
+		if n == nil {
+			return "null"
+		}
+		return fmt.Sprint(*n)
+	}
 	var b strings.Builder
 	atMs := c.Policy.Initial
 	for _, d := range c.Policy.Decisions {
-		workers := "null"
-		if d.Decode != nil {
-			workers = fmt.Sprint(*d.Decode)
+		if pools {
+			fmt.Fprintf(&b, "- {at_ms: %v, prefill: %s, decode: %s}\n", atMs, number(d.Prefill), number(d.Decode))
+		} else {
+			fmt.Fprintf(&b, "- {at_ms: %v, workers: %s}\n", atMs, number(d.Decode))
 		}
-		fmt.Fprintf(&b, "- {at_ms: %v, workers: %s}\n", atMs, workers)
 		if d.NextMs == nil {
 			break
 		}
@@ -109,12 +116,13 @@ func levelled(got, want map[string]any) bool {
 // workers and what the policy was told; by a script alone, with a fast engine,
 // the same report and the same workers.
 func TestGoldenScaling(t *testing.T) {
-	for _, name := range []string{"scale_agg", "scale_agg_startup"} {
+	for _, name := range []string{"scale_agg", "scale_agg_startup", "scale_pd"} {
 		golden := filepath.Join(goldens, name, "api-1.6.1")
 		dir := t.TempDir()
 		args, _ := flagsOf(t, filepath.Join(golden, "case.json"))
 		c := decoded[scripted](t, filepath.Join(golden, "case.json"))
-		put(t, dir, "script.yaml", c.script())
+		pools := name == "scale_pd"
+		put(t, dir, "script.yaml", c.script(pools))
 		args = append(args, "--scaling-script", "script.yaml")
 		ok(t, invoke(t, dir, append(args, "--report-json", "a.json", "--report-jsonl", "a.jsonl", "--lifecycle-json", "life.json", "--ticks-json", "ticks.json")...))
 		said := invoke(t, dir, append(args, "--report-json", "b.json", "--report-jsonl", "b.jsonl", "--lifecycle-json", "life2.json")...)
@@ -132,7 +140,11 @@ func TestGoldenScaling(t *testing.T) {
 		if !alike(got, want) {
 			t.Errorf("%s: ticks\ngot  %v\nwant %v", name, got, want)
 		}
-		if !strings.HasPrefix(said.stdout, "\nScaling events:\n  t=0.1s [agg]: ") {
+		first := "\nScaling events:\n  t=0.1s [agg]: "
+		if pools {
+			first = "\nScaling events:\n  t=0.1s [prefill]: 1 -> 2 workers (scale_up)\n"
+		}
+		if !strings.HasPrefix(said.stdout, first) {
 			t.Errorf("%s: %.200s", name, said.stdout)
 		}
 	}

@@ -49,12 +49,6 @@ func (r Replay) checkScaling() Fault {
 	if s.Policy != NoScaling && r.Routing.Mode == Direct {
 		return Fault{Exclusive, FieldScaling}
 	}
-	if r.Disaggregated() && s.Policy != NoScaling {
-		return Fault{NeedsAggregated, FieldScaling}
-	}
-	if r.Disaggregated() && r.Samples.EveryMs != 0 {
-		return Fault{NeedsAggregated, FieldSamples}
-	}
 	if !finite(s.FirstMs) {
 		return Fault{NotFinite, FieldScaling}
 	}

@@ -30,7 +30,6 @@ type control struct {
 	traffic traffic // since then
 	ops     []Operation
 	steps   []Transition // of the operation under way
-	freed   int          // the operation for which the router looks at those that wait; -1: none
 	samples samples
 }
 
@@ -39,7 +38,7 @@ func newControl(s *Sim, cfg config.Replay) *control {
 	if cfg.Scaling.Policy == config.NoScaling && cfg.Samples.EveryMs == 0 {
 		return nil
 	}
-	c := &control{sim: s, policy: cfg.Scaling, tickMs: math.Inf(1), freed: -1}
+	c := &control{sim: s, policy: cfg.Scaling, tickMs: math.Inf(1)}
 	c.meters = cfg.Scaling.Policy == config.Asked || cfg.Samples.EveryMs > 0
 	switch p := cfg.Scaling; {
 	case p.Policy == config.Asked:
@@ -58,11 +57,12 @@ func newControl(s *Sim, cfg config.Replay) *control {
 }
 
 // enroll adds a pool with the workers it begins with.
-func (c *control) enroll(pool PoolID, crew crew, startupMs float64, workers int) {
+func (c *control) enroll(pool PoolID, crew crew, startupMs float64, workers int) *fleet {
 	f := &fleet{}
 	f.init(pool, crew, startupMs, workers)
 	c.fleets = append(c.fleets, f)
 	c.recount()
+	return f
 }
 
 // recount tells the accounts how many workers cost time.
@@ -82,6 +82,9 @@ func (c *control) recount() {
 func (c *control) over() (over, unsure bool) {
 	s := c.sim
 	if s.books.inFlight() > 0 || !math.IsInf(s.arrivals.next(), 1) || !math.IsInf(s.nextInternalMs(), 1) {
+		return false, false
+	}
+	if s.pools != nil && !s.pools.quiet() {
 		return false, false
 	}
 	return !s.arrivals.streaming, s.arrivals.streaming
@@ -128,7 +131,10 @@ func (c *control) ready() bool {
 			f.crew.join(id)
 			c.seal(f, ReadyCause, -1)
 			c.sim.received = true
-			if !c.settle() {
+			if c.sim.pools != nil {
+				c.sim.pools.moved = true
+			}
+			if !c.settle(f) {
 				return false
 			}
 		}
@@ -143,7 +149,7 @@ func (c *control) sweep() (any bool) {
 		if len(c.steps) > 0 {
 			any = true
 			c.seal(f, SettleCause, -1)
-			c.settle()
+			c.settle(f)
 		}
 	}
 	return any
@@ -164,26 +170,17 @@ func (c *control) dismiss(f *fleet) {
 	c.recount()
 }
 
-// settle lets the router look at those that wait, because workers have come or
-// gone. False: it asks, and goes on later.
-func (c *control) settle() bool {
-	s := c.sim
+// settle lets the router of a fleet look at those that wait, because workers have
+// come or gone. False: it asks, and goes on later.
+func (c *control) settle(f *fleet) bool {
 	c.recount()
-	if s.kv == nil {
-		return true
-	}
-	c.freed = len(c.ops) - 1
-	s.told(s.kv.router.Settle(s.books.nowMs))
-	if !s.dispatch() {
-		s.halfway = true
-		return false
-	}
-	return true
+	f.freed = len(c.ops) - 1
+	return f.crew.settle()
 }
 
-// routed notes that the router has placed a turn where it believes so many of
-// its prompt's blocks to be.
-func (c *control) routed(turn int32, overlap int) {
+// routed notes that the router of a fleet has placed a turn where it believes so
+// many of its prompt's blocks to be.
+func (c *control) routed(f *fleet, turn int32, overlap int) {
 	size := c.sim.cfg.Engine.BlockSize
 	blocks := (int(c.sim.load.Turns[turn].Input) + size - 1) / size
 	for _, t := range c.sim.books.into {
@@ -191,8 +188,8 @@ func (c *control) routed(turn int32, overlap int) {
 			t.hits += float64(overlap) / float64(blocks)
 		}
 	}
-	if c.freed >= 0 {
-		op := &c.ops[c.freed]
+	if f.freed >= 0 {
+		op := &c.ops[f.freed]
 		op.Released = append(op.Released, turn)
 	}
 }
@@ -291,5 +288,5 @@ func (c *control) scale(f *fleet, target int, ordinal int64) {
 	}
 	c.dismiss(f)
 	c.seal(f, ScaleCause, ordinal)
-	c.settle()
+	c.settle(f)
 }

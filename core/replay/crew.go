@@ -24,9 +24,7 @@ func (s aggregate) join(id int32) {
 	i, _ := slices.BinarySearch(p.active, id)
 	p.active = slices.Insert(p.active, i, id)
 	if m := s.meter(id); m != nil {
-		for rank := range m.ranks {
-			m.ranks[rank].saidMs = s.books.nowMs
-		}
+		m.begin(s.books.nowMs)
 	}
 	if s.kv != nil {
 		for len(s.kv.workers) <= int(id) {
@@ -76,6 +74,22 @@ func (s aggregate) meter(id int32) *meter {
 		return p.meter
 	}
 	return nil
+}
+
+func (s aggregate) settle() bool {
+	if s.kv == nil {
+		return true
+	}
+	s.told(s.kv.router.Settle(s.books.nowMs))
+	s.halfway = !s.dispatch()
+	return !s.halfway
+}
+
+func (s aggregate) waiting() int {
+	if s.kv == nil {
+		return 0
+	}
+	return s.kv.router.Waiting()
 }
 
 // enter lets the router know a worker.

@@ -19,6 +19,11 @@ type crew interface {
 	idle(id int32) bool
 	// meter is what is known of its ranks, nil if nobody wants to know.
 	meter(id int32) *meter
+	// settle lets the pool's router, if it has one, look at the requests that wait,
+	// because workers have come or gone. False: it asks, and goes on later.
+	settle() bool
+	// waiting counts those requests.
+	waiting() int
 }
 
 // fleet is the workers of a pool by what they are about to do: those that
@@ -32,6 +37,7 @@ type fleet struct {
 	active    []post
 	starting  []post
 	draining  []post
+	freed     int // the operation for which the router looks at those that wait; -1: none
 
 	// When workers would have started whose start was cancelled: the reference's
 	// clock stops there all the same. Ascending.
@@ -48,7 +54,7 @@ type post struct {
 func byID(p post, id int32) int { return cmp.Compare(p.id, id) }
 
 func (f *fleet) init(pool PoolID, c crew, startupMs float64, workers int) {
-	f.pool, f.crew, f.startupMs, f.ids = pool, c, startupMs, int32(workers)
+	f.pool, f.crew, f.startupMs, f.ids, f.freed = pool, c, startupMs, int32(workers), -1
 	for id := range f.ids {
 		f.active = append(f.active, post{id: id, op: -1})
 	}

@@ -128,7 +128,7 @@ func (h *handoffs) act() bool {
 		h.done++
 		h.do(a)
 		h.pools.moved = true
-		if h.pools.prefill.waits {
+		if h.pools.prefill.waits || h.pools.sim.dead {
 			return false
 		}
 	}
@@ -193,6 +193,7 @@ func (h *handoffs) wait(m *member, rank int32, a action) bool {
 func (h *handoffs) after(q *pool, m *member, rank int32) {
 	h.facts(m.g.Effects(int(rank)).Lifecycle)
 	q.publishCommand(m, int(rank))
+	m.gauge(rank)
 	q.wake(m)
 }
 
@@ -216,8 +217,10 @@ func (h *handoffs) submit(r *handoff, slot int32) {
 		r.tickets[0] = q.seek(r.turn, h.request(r, slot).Tokens)
 		return
 	}
-	r.source = q.pick()
-	h.compute(r, slot)
+	var ok bool
+	if r.source, ok = q.pick(); ok {
+		h.compute(r, slot)
+	}
 }
 
 // reserve sends the prompt to a worker that decodes.
@@ -227,8 +230,10 @@ func (h *handoffs) reserve(r *handoff, slot int32) {
 		r.tickets[1] = q.seek(r.turn, h.request(r, slot).Tokens)
 		return
 	}
-	r.target = q.pick()
-	h.makeRoom(r, slot)
+	var ok bool
+	if r.target, ok = q.pick(); ok {
+		h.makeRoom(r, slot)
+	}
 }
 
 // send takes a turn to where a router has placed it.
@@ -256,6 +261,7 @@ func (h *handoffs) compute(r *handoff, slot int32) {
 	r.source.handle, _ = m.g.SubmitPrefill(int(r.source.rank), request) // the UUID is new and the output is not negative
 	r.told.PrefillScheduler = q.scheduler(r.source)
 	m.load++
+	m.gauge(r.source.rank)
 	q.wake(m)
 }
 

@@ -253,7 +253,7 @@ func (s *Sim) dispatch() bool {
 	for i := range k.router.Placed() {
 		p := &k.router.Placed()[i]
 		if s.control != nil {
-			s.control.routed(int32(p.Tag), p.OverlapBlocks)
+			s.control.routed(s.control.fleets[0], int32(p.Tag), p.OverlapBlocks)
 		}
 		w := k.hand(p)
 		s.placing.loads[w]++
@@ -262,7 +262,7 @@ func (s *Sim) dispatch() bool {
 		}
 	}
 	if s.control != nil {
-		s.control.freed = -1
+		s.control.fleets[0].freed = -1
 	}
 	return true
 }

@@ -109,6 +109,13 @@ func newMeter(into []*traffic, ranks, blocks int) *meter {
 	return m
 }
 
+// begin notes that the worker begins to serve.
+func (m *meter) begin(nowMs float64) {
+	for rank := range m.ranks {
+		m.ranks[rank].saidMs = nowMs
+	}
+}
+
 // told notes how a rank is.
 func (m *meter) told(rank int, g engine.Metrics) {
 	r := &m.ranks[rank]

@@ -16,9 +16,11 @@ type pool struct {
 	pools   *pools
 	id      PoolID
 	engine  config.Engine
-	members []*member  // by number
+	members []*member  // by number; nil: it is gone
 	active  []int32    // that get requests, ascending
 	turn    int        // of the ranks of the active ones, the one that is next
+	fleet   *fleet     // nil: workers neither come nor go, and nobody looks
+	gone    int64      // preemptions of workers that are gone
 	kv      *kvRouting // that says where requests go; nil: they go in turn
 
 	waits bool // the router, for an answer to its question
@@ -42,6 +44,7 @@ type member struct {
 	heard     heard // how far the pass completed last has been told
 	landing   bool  // it is being told
 	flying    bool  // a pass is under way
+	joined    bool  // it serves, or did: requests could come
 	due       bool
 	skipped   bool // it had nothing to do in this scan
 	startMs   float64
@@ -53,24 +56,33 @@ type member struct {
 	deferred  [][]action // by rank: that wait for the end of the pass
 	retracted int64      // requests, SGLang only
 	load      int64      // requests it knows
+	meter     *meter     // nil: nobody wants to know
 }
 
 func (q *pool) init(p *pools, id PoolID, e config.Engine, workers int) {
 	e.EmitKVEvents, e.EmitKVTokenIDs = q == &p.prefill && p.sim.cfg.Routing.Mode == config.KVRouter, false
 	q.pools, q.id, q.engine, q.counts = p, id, e, counts(e)
-	for range workers {
-		q.add()
+	for id := range int32(workers) {
+		q.add().joined = true
+		q.active = append(q.active, id)
 	}
 }
 
-// add gives the pool one more worker.
-func (q *pool) add() {
+// add gives the pool one more worker, which gets no requests yet.
+func (q *pool) add() *member {
 	id := int32(len(q.members))
-	q.members = append(q.members, &member{
+	m := &member{
 		pool: q, id: id, g: group.New(q.engine, uint64(id)),
 		fruitless: make([]int, q.engine.DPSize), outside: make([]int32, q.engine.DPSize), deferred: make([][]action, q.engine.DPSize),
-	})
-	q.active = append(q.active, id)
+	}
+	if c := q.pools.sim.control; c != nil && c.meters {
+		m.meter = newMeter(q.pools.sim.books.into, q.engine.DPSize, q.engine.NumGPUBlocks)
+		if q.id == PrefillPool {
+			m.meter.pool = 0
+		}
+	}
+	q.members = append(q.members, m)
+	return m
 }
 
 // place is a rank of a worker and a request's name there.
@@ -80,12 +92,18 @@ type place struct {
 }
 
 // pick chooses where a request goes: to the ranks of all active workers in turn
-// (replay notes §6.3).
-func (q *pool) pick() place {
+// (replay notes §6.3). The count goes on when workers come or go. False: none is
+// active, which ends the run.
+func (q *pool) pick() (at place, ok bool) {
+	if len(q.active) == 0 {
+		s := q.pools.sim
+		s.dead, s.fault = true, Fault{InFlight: s.books.inFlight(), NowMs: s.books.nowMs, Nobody: true}
+		return place{}, false
+	}
 	ranks := q.engine.DPSize
-	at := q.turn % (len(q.active) * ranks)
-	q.turn = at + 1
-	return place{worker: q.active[at/ranks], rank: int32(at % ranks)}
+	next := q.turn % (len(q.active) * ranks)
+	q.turn = next + 1
+	return place{worker: q.active[next/ranks], rank: int32(next % ranks)}, true
 }
 
 // scheduler is the number of a rank among those of all workers.
@@ -122,7 +140,7 @@ func (q *pool) first() *member {
 	}
 	if q.counts {
 		for _, m := range q.members {
-			if !m.skipped && m.g.Ready() {
+			if m != nil && !m.skipped && m.g.Ready() {
 				return m
 			}
 		}
@@ -134,7 +152,9 @@ func (q *pool) first() *member {
 func (q *pool) rescan() {
 	if q.counts {
 		for _, m := range q.members {
-			m.skipped = false
+			if m != nil {
+				m.skipped = false
+			}
 		}
 	}
 }
@@ -236,6 +256,9 @@ func (q *pool) land(m *member, endMs float64) bool {
 		m.landing, m.heard = true, heard{}
 		m.effect, m.stuck = false, false
 		q.pools.sim.tape.completed(q.id, m.id, m.g, &q.pools.handoffs, m.startMs, endMs)
+		if m.meter != nil {
+			m.meter.passed(m.g, m.startMs, endMs)
+		}
 	}
 	for x := &m.heard; x.rank < q.engine.DPSize; x.rank, x.events, x.output = x.rank+1, false, 0 {
 		out := m.g.Out(x.rank)
@@ -378,13 +401,22 @@ func (q *pool) shareAnswers(c *timing.Cache) {
 }
 
 func (q *pool) preemptions() int64 {
-	n := int64(0)
+	n := q.gone
 	for _, m := range q.members {
-		if n += m.retracted; q.engine.Backend != config.SGLang {
-			for rank := range q.engine.DPSize {
-				n += int64(m.g.Preemptions(rank))
-			}
+		if m != nil {
+			n += m.preemptions()
 		}
 	}
 	return n
+}
+
+func (m *member) preemptions() int64 {
+	if m.pool.engine.Backend == config.SGLang {
+		return m.retracted // its metrics do not count them (corrections §13)
+	}
+	n := 0
+	for rank := range m.pool.engine.DPSize {
+		n += m.g.Preemptions(rank)
+	}
+	return int64(n)
 }

@@ -55,8 +55,14 @@ func (q *pool) told(fault router.Fault) {
 		return
 	}
 	for _, p := range q.kv.router.Placed() {
+		if q.fleet != nil {
+			s.control.routed(q.fleet, int32(p.Tag), p.OverlapBlocks)
+		}
 		q.pools.handoffs.send(q, int32(p.Tag), place{worker: int32(p.Worker), rank: int32(p.Rank)},
 			Route{p.Waited, p.EnteredMs, p.ReleasedMs, int32(p.OverlapBlocks), int32(p.BestBlocks)})
+	}
+	if q.fleet != nil {
+		q.fleet.freed = -1
 	}
 }
 

@@ -38,6 +38,7 @@ const (
 	arriving
 	prefilling
 	decoding
+	attending // to workers that come and go, and to samples
 )
 
 // decodeBit stands before the number of a worker that decodes, in the heap of
@@ -62,6 +63,10 @@ func newPools(s *Sim, o Options, streaming bool) *pools {
 		p.prefill.route(derived(r, r.Router.ForPrefill()), o.Seats, s.answers)
 		p.decode.route(derived(r, r.Router.ForDecode()), o.DecodeSeats, nil)
 	}
+	if c := s.control; c != nil {
+		p.prefill.fleet = c.enroll(PrefillPool, squad{&p.prefill}, s.cfg.Scaling.PrefillStartupMs, s.cfg.Prefill.Workers)
+		p.decode.fleet = c.enroll(ServingPool, squad{&p.decode}, s.cfg.Scaling.StartupMs, s.cfg.NumWorkers)
+	}
 	return p
 }
 
@@ -78,6 +83,9 @@ func (p *pools) step(budget int) Status {
 		if s.arrivals.owed > 0 {
 			return Idle
 		}
+		if s.undecided() {
+			return s.waits()
+		}
 		if p.stage != settled {
 			budget -= p.settle() // goes on where it stopped
 			continue
@@ -90,7 +98,7 @@ func (p *pools) step(budget int) Status {
 			return s.finish()
 		}
 		if t > s.capMs {
-			return Done
+			return s.end(Done)
 		}
 		s.books.tick(t)
 		p.stage, p.moved = receiving, false
@@ -99,16 +107,33 @@ func (p *pools) step(budget int) Status {
 	if s.unanswered() {
 		return NeedTiming
 	}
+	if s.control != nil && s.control.asked {
+		return NeedScaling
+	}
 	return Running
 }
 
 // next is the time of the next event in ms, +Inf if there is none.
 func (p *pools) next() float64 {
-	t := p.sim.arrivals.next()
+	t := min(p.sim.arrivals.next(), p.nextEnd())
+	if p.sim.control != nil {
+		t = p.sim.control.next(t)
+	}
+	return t
+}
+
+// nextEnd is when the next pass or transfer ends, +Inf if none is under way.
+func (p *pools) nextEnd() float64 {
+	t := p.handoffs.nextMs()
 	if len(p.busy) > 0 {
 		t = min(t, p.busy[0].atMs)
 	}
-	return min(t, p.handoffs.nextMs())
+	return t
+}
+
+// quiet reports whether no pass and no transfer is under way and no action waits.
+func (p *pools) quiet() bool {
+	return math.IsInf(p.nextEnd(), 1) && len(p.handoffs.actions) == 0
 }
 
 // settle does everything that happens at the current timestamp, or as much as
@@ -152,15 +177,27 @@ func (p *pools) round() bool {
 		if !p.decode.drive() {
 			return false
 		}
-		p.stage = receiving
-		if !p.moved {
-			p.stage = settled
+		if s.control == nil {
+			p.again(false)
+			return true
 		}
-		p.moved = false
-		return true
+	case attending:
+		more := s.control.attend(!p.moved)
+		p.again(more || s.control.again)
+		return !s.control.asked && !s.control.again
 	}
 	p.stage++
 	return true
+}
+
+// again begins another round at this timestamp if it is called for, or if
+// something happened in this one.
+func (p *pools) again(more bool) {
+	p.stage = receiving
+	if !p.moved && !more {
+		p.stage = settled
+	}
+	p.moved = false
 }
 
 // receive ends the passes and the transfers that end now. False: it is called
@@ -184,6 +221,9 @@ func (p *pools) receive() bool {
 		p.landing = nil
 		m.pool.wake(m)
 		p.moved = true
+	}
+	if p.sim.control != nil && !p.sim.control.ready() {
+		return false
 	}
 	if p.handoffs.arrived() {
 		p.moved = true

@@ -307,13 +307,8 @@ func (s *Sim) Step(budget int) Status {
 		if s.arrivals.owed > 0 {
 			return Idle
 		}
-		if c := s.control; c != nil {
-			if c.asked {
-				return NeedScaling
-			}
-			if _, unsure := c.over(); c.again && unsure {
-				return Idle
-			}
+		if s.undecided() {
+			return s.waits()
 		}
 		if len(s.due) > 0 || s.halfway || s.control != nil && s.control.again {
 			budget -= s.settle() // goes on where it stopped
@@ -347,6 +342,24 @@ func (s *Sim) Step(budget int) Status {
 		return NeedScaling
 	}
 	return Running
+}
+
+// undecided reports whether the run waits for the policy, or waits to know
+// whether it is to be asked at all; waits says which.
+func (s *Sim) undecided() bool {
+	c := s.control
+	if c == nil || c.asked || !c.again {
+		return c != nil && c.asked
+	}
+	_, unsure := c.over()
+	return unsure
+}
+
+func (s *Sim) waits() Status {
+	if s.control.asked {
+		return NeedScaling
+	}
+	return Idle
 }
 
 // next is the time of the next event in ms, +Inf if there is none.

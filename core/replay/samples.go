@@ -104,7 +104,7 @@ func (c *control) sample(kind SampleKind) {
 		}
 		p.Active, p.Starting, p.Draining = x.list32(f.active), x.list32(f.starting), x.list32(f.draining)
 		p.Gauges = c.gaugesOf(f)
-		p.Pending = c.pending(f)
+		p.Pending = f.crew.waiting()
 	}
 	x.list = append(x.list, s)
 	x.taken++
@@ -141,14 +141,6 @@ func (c *control) gaugesOf(f *fleet) []Gauge {
 			x.gauges = append(x.gauges, Gauge{Worker: id, Rank: int32(rank), Metrics: m.ranks[rank].gauge})
 		}
 	}
-}
-
-// pending counts those that wait at the router of a pool.
-func (c *control) pending(f *fleet) int {
-	if kv := c.sim.kv; kv != nil && c.sim.pools == nil {
-		return kv.router.Waiting()
-	}
-	return 0
 }
 
 // last takes the final sample.

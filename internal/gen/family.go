@@ -9,7 +9,7 @@ import (
 
 // Families are the kinds of case that FamilyCase makes.
 func Families() []string {
-	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "g3", "kv", "kvg2", "pd", "kvpd", "scale", "telemetry"}
+	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "g3", "kv", "kvg2", "pd", "kvpd", "scale", "telemetry", "scalepd"}
 }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
@@ -22,7 +22,8 @@ func Families() []string {
 // g2 behind a KV router. Family pd is the mixture, also with these workloads, in
 // two pools of workers; family kvpd is kv in two pools.
 // Family scale lets workers of any of these come and go, family telemetry takes
-// samples, and now and then each does the other too.
+// samples, and now and then each does the other too. Family scalepd does either
+// or both in two pools.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	if !slices.Contains(Families(), family) {
 		return nil, fmt.Errorf("gen: there is no family %q", family)
@@ -43,6 +44,8 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 		return poolsCase(seed)
 	case "scale", "telemetry":
 		return watchedCase(seed, family)
+	case "scalepd":
+		return watchedPoolsCase(seed)
 	}
 	if family == "vllm" {
 		return c, nil

@@ -42,9 +42,36 @@ func watchedCase(seed uint64, family string) (*ReplayCase, error) {
 		c.scale(r)
 	}
 	if looks {
-		c.Kwargs[TelemetryKey] = pick(r, 1, 3, 7, 10, 25, 50, 100, 100, 250, 1000, 0.1*float64(r.Between(1, 5000)))
+		c.Kwargs[TelemetryKey] = samplesMs(r)
 	}
 	return c, nil
+}
+
+// watchedPoolsCase is a case in two pools whose workers come and go, or of which
+// samples are taken, or both.
+func watchedPoolsCase(seed uint64) (*ReplayCase, error) {
+	r := NewRand(seed ^ 0x5CA1ED)
+	base := pick(r, "pd", "pd", "kvpd")
+	c, err := FamilyCase(seed, base)
+	if err != nil {
+		return nil, err
+	}
+	c.Name = fmt.Sprintf("scalepd-%d", seed)
+	if base == "pd" && r.Chance(0.2) {
+		c.hush(r)
+	}
+	scales := r.Chance(0.75)
+	if scales {
+		c.scalePools(r)
+	}
+	if !scales || r.Chance(0.3) {
+		c.Kwargs[TelemetryKey] = samplesMs(r)
+	}
+	return c, nil
+}
+
+func samplesMs(r *Rand) any {
+	return pick(r, 1, 3, 7, 10, 25, 50, 100, 100, 250, 1000, 0.1*float64(r.Between(1, 5000)))
 }
 
 // hush spreads a trace over a long time, so that ranks fall silent.
@@ -56,12 +83,38 @@ func (c *ReplayCase) hush(r *Rand) {
 	}
 }
 
+// start says how long workers with these arguments start.
+func start(r *Rand, args map[string]any) {
+	if r.Chance(0.5) {
+		args["startup_time"] = pick(r, 0, 0.001, 0.01, 0.02, 0.05, 0.1, 0.15, 1, 30, float64(r.Between(1, 400))/1000)
+	}
+}
+
+// scalePools gives a case of two pools a policy that changes either.
+func (c *ReplayCase) scalePools(r *Rand) {
+	c.decide(r)
+	start(r, object(c.Kwargs, "prefill_engine_args"))
+	start(r, object(c.Kwargs, "decode_engine_args"))
+	most := pick(r, 2, 3, 5, 8)
+	for i := range c.Scaling.Decisions {
+		d := &c.Scaling.Decisions[i]
+		if d.Prefill = nil; r.Chance(0.75) {
+			d.Prefill = ptr(r.Between(1, most))
+		}
+		if r.Chance(0.02) {
+			d.Prefill = ptr(0)
+		}
+	}
+}
+
 // scale gives the case a policy.
 func (c *ReplayCase) scale(r *Rand) {
-	launch := object(c.Kwargs, "extra_engine_args")
-	if r.Chance(0.5) {
-		launch["startup_time"] = pick(r, 0, 0.001, 0.01, 0.02, 0.05, 0.1, 0.15, 1, 30, float64(r.Between(1, 400))/1000)
-	}
+	start(r, object(c.Kwargs, "extra_engine_args"))
+	c.decide(r)
+}
+
+// decide makes up a policy.
+func (c *ReplayCase) decide(r *Rand) {
 	now := pick(r, 0, 0, -1, 1, 5, 10, 50, float64(r.Between(0, 400))/4)
 	s := &Scaling{Initial: now}
 	most := pick(r, 3, 5, 8, 12)
