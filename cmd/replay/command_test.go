@@ -76,7 +76,7 @@ func TestCommandBadInput(t *testing.T) {
 		{"--config zero.yaml --print-config", 1, "zero.yaml:2: num-workers is 0; a whole number from 1 to 1048576 is accepted"},
 		{"--config engine.yaml", 1, `engine.yaml:4:5: unknown field "engine.num_gpu_block"; did you mean num_gpu_blocks?`},
 		{"--config router.yaml", 1, `router.yaml:5: unknown field "overlap_score_weigh"; did you mean overlap_score_weight?`},
-		{"--config later.yaml", 2, "later.yaml:2: telemetry-jsonl-path is not built yet (telemetry); leave it out"},
+		{"--config later.yaml", 2, "later.yaml:2: telemetry-callback is not built yet (telemetry told to a function); leave it out"},
 		{"--config only.yaml", 1, `only.yaml:1: unknown key "print-config"; `},
 		{"--config both.yaml", 2, `both.yaml:2: request-rate is for synthetic workloads, and "t.jsonl" is a trace, which has times of its own; --arrival-speedup-ratio or --replay-concurrency is accepted`},
 	} {
@@ -91,7 +91,7 @@ func TestCommandBadInput(t *testing.T) {
 			put(t, dir, "zero.yaml", "trace: t.jsonl\nnum-workers: 0\n")
 			put(t, dir, "engine.yaml", "trace: t.jsonl\nextra-engine-args:\n  engine:\n    num_gpu_block: 4\n")
 			put(t, dir, "router.yaml", "trace: t.jsonl\nrouter-mode: kv_router\n\nrouter-config:\n  overlap_score_weigh: 4\n")
-			put(t, dir, "later.yaml", "trace: t.jsonl\ntelemetry-jsonl-path: x\n")
+			put(t, dir, "later.yaml", "trace: t.jsonl\ntelemetry-callback: x\n")
 			put(t, dir, "only.yaml", "print-config: true\n")
 			put(t, dir, "both.yaml", "trace: t.jsonl\nrequest-rate: 4\n")
 			before := tree(t, dir)
