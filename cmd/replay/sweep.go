@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/drive"
@@ -272,7 +273,7 @@ func (r *sweeping) do(ctx context.Context, task int) (*sweep.Outcome, error) {
 		var f *finished
 		if f, err = o.native(cfg, load).simulate(ctx, drive.Options{Alone: r.jobs > 1}); err == nil {
 			f.Target = o.executionModel
-			out.GPUs, out.Report = fleet.Of(cfg).GPUs(), f.Timeless()
+			out.GPUs, out.Report = gpus(cfg, f), f.Timeless()
 			return out, nil
 		}
 	}
@@ -281,6 +282,14 @@ func (r *sweeping) do(ctx context.Context, task int) (*sweep.Outcome, error) {
 	}
 	out.Error = err.Error()
 	return out, nil
+}
+
+// gpus is how many GPUs a run had; on average, where workers come and go.
+func gpus(cfg config.Replay, f *finished) float64 {
+	if cfg.Scaling.Policy != config.NoScaling && f.DurationMs > 0 && f.GPUHours > 0 {
+		return f.GPUHours * 3_600_000 / f.DurationMs
+	}
+	return float64(fleet.Of(cfg).GPUs())
 }
 
 // table is all points with their outcomes.

@@ -29,12 +29,17 @@ var singleRun = map[string]string{
 	"report-jsonl": "a sweep keeps no requests",
 	"report-html":  "--report-html of the command line draws the points",
 	"timeline":     "a sweep draws no single run",
-	"no-table":     "the command line says what is printed",
-	"quiet":        "it is accepted on the command line",
-	"cpu-profile":  "it is accepted with one run",
-	"mem-profile":  "it is accepted with one run",
-	"engine":       "a sweep runs native code",
-	"wasm-cache":   "a sweep runs native code",
+	"per-worker":   "a sweep tells of fleets",
+
+	"lifecycle-json": "a sweep tells of fleets", "ticks-json": "a sweep tells of fleets",
+	"telemetry-jsonl-path": "a sweep keeps no samples", "telemetry-sample-interval-ms": "a sweep keeps no samples", "capture-telemetry": "a sweep keeps no samples",
+
+	"no-table":    "the command line says what is printed",
+	"quiet":       "it is accepted on the command line",
+	"cpu-profile": "it is accepted with one run",
+	"mem-profile": "it is accepted with one run",
+	"engine":      "a sweep runs native code",
+	"wasm-cache":  "a sweep runs native code",
 }
 
 // plan is a file of a sweep with its points.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // shortTrace puts the first rows of the shipped trace into dir.
@@ -28,7 +30,7 @@ func shortTrace(t *testing.T, dir string, rows int) {
 type line struct {
 	Digest   string
 	Settings map[string]any
-	GPUs     int
+	GPUs     float64
 	Report   json.RawMessage
 	Error    string
 }
@@ -60,17 +62,18 @@ func TestSweepPointsAreReplays(t *testing.T) {
 	dir := t.TempDir()
 	shortTrace(t, dir, 60)
 	put(t, dir, "e.json", "{\"engine\": {\n\"block_size\": 32}, \"dp_size\": 2}")
+	put(t, dir, "scaling.yaml", "- {at_ms: 3000, workers: 5}\n")
 	put(t, dir, "w.txt", strings.Repeat("1\n", 60))
 	for i, c := range []struct {
 		file string
-		args []string // of a point, in the order of the points
-		gpus []int
+		args []string  // of a point, in the order of the points
+		gpus []float64 // 0: as many as on average
 	}{
 		{`trace: t.jsonl
 sweep:
   num-workers: [1, 3]
   arrival-speedup-ratio: [1, 7.5]
-`, []string{"t.jsonl --num-workers 1", "t.jsonl --num-workers 1 --arrival-speedup-ratio 7.5", "t.jsonl --num-workers 3", "t.jsonl --num-workers 3 --arrival-speedup-ratio 7.5"}, []int{1, 1, 3, 3}},
+`, []string{"t.jsonl --num-workers 1", "t.jsonl --num-workers 1 --arrival-speedup-ratio 7.5", "t.jsonl --num-workers 3", "t.jsonl --num-workers 3 --arrival-speedup-ratio 7.5"}, []float64{1, 1, 3, 3}},
 		{`trace: t.jsonl
 extra-engine-args: e.json
 sweep:
@@ -82,7 +85,7 @@ sweep:
 			`t.jsonl --extra-engine-args {"engine":{"block_size":32,"backend":"sglang","sglang":{"schedule_policy":"lpm"}},"dp_size":1}`,
 			`t.jsonl --extra-engine-args {"engine":{"block_size":32,"backend":"sglang","sglang":{"schedule_policy":"lpm"}},"dp_size":4}`,
 			"t.jsonl", `t.jsonl --extra-engine-args {"tensor_parallel_size":4}`,
-		}, []int{1, 4, 1, 4}},
+		}, []float64{1, 4, 1, 4}},
 		{`trace: t.jsonl
 prefill-engine-args: {engine: {worker_type: prefill}}
 decode-engine-args: {engine: {worker_type: decode}}
@@ -92,7 +95,7 @@ sweep:
 `, []string{
 			`t.jsonl --prefill-engine-args {"engine":{"worker_type":"prefill"}} --decode-engine-args {"dp_size":2,"engine":{"worker_type":"decode"}} --num-decode-workers 3`,
 			`t.jsonl --prefill-engine-args {"engine":{"worker_type":"prefill"}} --decode-engine-args {"dp_size":2,"engine":{"worker_type":"decode"}} --num-prefill-workers 2`,
-		}, []int{7, 4}},
+		}, []float64{7, 4}},
 		{`trace: t.jsonl
 num-workers: 2
 sweep:
@@ -104,7 +107,12 @@ sweep:
 			`t.jsonl --num-workers 2 --router-mode kv_router --router-config {"overlap_score_weight":0}`,
 			`t.jsonl --num-workers 2 --router-mode kv_router --router-config {"overlap_score_weight":2.5}`,
 			"t.jsonl --num-workers 2 --router-mode direct --direct-workers w.txt",
-		}, []int{2, 2, 2}},
+		}, []float64{2, 2, 2}},
+		{`trace: t.jsonl
+sweep:
+  num-workers: 2
+  scaling-script: [scaling.yaml, ~]
+`, []string{"t.jsonl --num-workers 2 --scaling-script scaling.yaml", "t.jsonl --num-workers 2"}, []float64{0, 2}},
 		{`input-tokens: 900
 output-tokens: 20
 request-count: 40
@@ -113,7 +121,7 @@ sweep: {request-rate: [3, 30]}
 `, []string{
 			"--input-tokens 900 --output-tokens 20 --request-count 40 --sla-ttft-ms 100 --request-rate 3",
 			"--input-tokens 900 --output-tokens 20 --request-count 40 --sla-ttft-ms 100 --request-rate 30",
-		}, []int{1, 1}},
+		}, []float64{1, 1}},
 	} {
 		put(t, dir, "s.yaml", c.file)
 		out := fmt.Sprintf("out%d", i)
@@ -133,9 +141,6 @@ sweep: {request-rate: [3, 30]}
 		digests := map[string]bool{}
 		for k, p := range got.Points {
 			digests[p.Digest] = true
-			if p.GPUs != c.gpus[k] || p.Point != k+1 {
-				t.Errorf("%spoint %d has %d GPUs, want %d", c.file, p.Point, p.GPUs, c.gpus[k])
-			}
 			path := filepath.Join(dir, "r.json")
 			ok(t, invoke(t, dir, append(strings.Fields(c.args[k]), "--no-table", "--report-json", path)...))
 			data, err := os.ReadFile(path)
@@ -146,11 +151,28 @@ sweep: {request-rate: [3, 30]}
 			if json.Unmarshal(data, &want) != nil || json.Unmarshal(p.Report, &have) != nil {
 				t.Fatalf("%s, %s", data, p.Report)
 			}
+			wantGPUs := c.gpus[k]
+			if wantGPUs == 0 {
+				wantGPUs = want["gpu_hours"].(float64) * 3_600_000 / want["duration_ms"].(float64)
+				if !(wantGPUs > 2 && wantGPUs < 5) {
+					t.Errorf("%v GPUs on average", wantGPUs)
+				}
+			}
+			if p.GPUs != wantGPUs || p.Point != k+1 {
+				t.Errorf("%spoint %d has %v GPUs, want %v", c.file, p.Point, p.GPUs, wantGPUs)
+			}
 			for _, clock := range []string{"wall_time_ms", "processed_tokens_per_s", "processed_output_tokens_per_s"} {
 				delete(want, clock)
 			}
 			if a, b := fmt.Sprint(want), fmt.Sprint(have); a != b {
 				t.Errorf("%s%s:\n%s\nthe sweep has\n%s", c.file, c.args[k], a, b)
+			}
+		}
+		if strings.Contains(c.file, "scaling.yaml") { // another script in the same file is another point
+			put(t, dir, "scaling.yaml", "- {at_ms: 4000, workers: 5}\n")
+			ok(t, invoke(t, dir, "sweep", "s.yaml", "--output", out))
+			if n := len(kept(t, filepath.Join(dir, out, "results.jsonl"))); n != 3 {
+				t.Errorf("%d lines after another script", n)
 			}
 		}
 		if len(digests) != len(c.args) {
@@ -347,6 +369,20 @@ func TestSweepPlaces(t *testing.T) {
 	}
 }
 
+// Whatever flag a replay gets that writes or prints, a sweep refuses it.
+func TestSweepRefusesOutputs(t *testing.T) {
+	for _, g := range flagGroups(&options{}) {
+		if g.title != "Output" && g.title != "This program" {
+			continue
+		}
+		g.flags.VisitAll(func(f *pflag.Flag) {
+			if taken := f.Name == "parity" || f.Name == "engine-impl"; singleRun[f.Name] == "" && !commandLineOnly[f.Name] && !taken {
+				t.Errorf("--%s: is it for a sweep?", f.Name)
+			}
+		})
+	}
+}
+
 func TestTells(t *testing.T) {
 	for sentence, want := range map[string]bool{
 		"a.b is 5": true, `unknown field "a.b"`: true, "a.bc is a.b": true, "a.bc is 5": false, "x.a.b": false, "": false, "a.b": true, "a.b_c, a.b.c, aa.b": false,
@@ -374,6 +410,7 @@ func TestSweepBadInput(t *testing.T) {
 	put(t, dir, "none.yaml", "trace: t.jsonl\n")
 	put(t, dir, "ok.yaml", "trace: t.jsonl\nsweep: {num-workers: [1]}\n")
 	put(t, dir, "json.yaml", "trace: t.jsonl\nreport-json: x\nsweep: {num-workers: [1]}\n")
+	put(t, dir, "watch.yaml", "trace: t.jsonl\ncapture-telemetry: true\nsweep: {num-workers: [1]}\n")
 	put(t, dir, "wasm.yaml", "trace: t.jsonl\nsweep:\n  engine: [wasm]\n")
 	put(t, dir, "split.yaml", "trace: t.jsonl\nsweep:\n  prefill-decode: [1+1, 2]\n")
 	put(t, dir, "stdin.yaml", "trace: \"-\"\nsweep: {num-workers: [1]}\n")
@@ -410,6 +447,7 @@ func TestSweepBadInput(t *testing.T) {
 		{"gone", 1, "gone: no such file; a YAML file with flags by name is accepted"},
 		{"none.yaml", 2, "none.yaml: has no sweep; values by flag below that key are accepted (docs/sweep.md)"},
 		{"json.yaml", 2, "json.yaml:2: report-json is for a single run; a sweep keeps the reports of its points in results.jsonl"},
+		{"watch.yaml", 2, "watch.yaml:2: capture-telemetry is for a single run; a sweep keeps no samples"},
 		{"wasm.yaml", 2, "wasm.yaml:3: engine is for a single run; a sweep runs native code"},
 		{"split.yaml", 2, `split.yaml:3: prefill-decode is "2"; workers as in "1+3", those that compute prompts first, are accepted`},
 		{"stdin.yaml", 2, "stdin.yaml: the trace is standard input, which can be read once; a file is accepted"},

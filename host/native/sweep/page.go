@@ -84,11 +84,11 @@ func (t *Table) cards(v View) []picture.Card {
 	return cards
 }
 
-func gpus(n int) string {
+func gpus(n float64) string {
 	if n == 1 {
 		return "1 GPU"
 	}
-	return strconv.Itoa(n) + " GPUs"
+	return count(n) + " GPUs"
 }
 
 // scatter is the figure with the fronts.
@@ -112,7 +112,7 @@ func (t *Table) scatter() picture.Figure {
 				p.Rows = append(p.Rows, [2]string{names[k], text})
 			}
 		}
-		p.Rows = append(p.Rows, [2]string{"GPUs", strconv.Itoa(o.GPUs)})
+		p.Rows = append(p.Rows, [2]string{"GPUs", count(o.GPUs)})
 		place[i] = len(at)
 		at = append(at, i)
 		s.Points, s.Values = append(s.Points, p), append(s.Values, o.PerGPU())

@@ -16,7 +16,7 @@ import (
 type Outcome struct {
 	Digest   string          `json:"digest"`
 	Settings Settings        `json:"settings"`
-	GPUs     int             `json:"gpus,omitempty"`
+	GPUs     float64         `json:"gpus,omitempty"`   // on average, where workers come and go
 	Report   json.RawMessage `json:"report,omitempty"` // an object
 	Error    string          `json:"error,omitempty"`
 
@@ -37,7 +37,7 @@ func (o *Outcome) Number(key string) float64 {
 
 // PerGPU is the output tokens per second that a GPU gives.
 func (o *Outcome) PerGPU() float64 {
-	return o.Number("output_throughput_tok_s") / float64(o.GPUs)
+	return o.Number("output_throughput_tok_s") / o.GPUs
 }
 
 // Served reports whether some requests were served and none refused.
@@ -104,7 +104,7 @@ func (s *Store) read() error {
 	for row := range bytes.Lines(text[:whole]) {
 		line++
 		o := &Outcome{}
-		if err := json.Unmarshal(row, o); err != nil || o.Digest == "" || (o.Report == nil) == (o.Error == "") || o.Report != nil && (o.GPUs < 1 || o.Report[0] != '{') {
+		if err := json.Unmarshal(row, o); err != nil || o.Digest == "" || (o.Report == nil) == (o.Error == "") || o.Report != nil && (!(o.GPUs > 0) || o.Report[0] != '{') {
 			return fmt.Errorf("%s:%d: found %s; an outcome of a sweep, or another directory of --output, is accepted", s.Path, line, cliutil.Quote(string(bytes.TrimSuffix(row, []byte("\n")))))
 		}
 		s.outcomes[o.Digest] = o

@@ -151,7 +151,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-func outcome(digest string, gpus int, tokens, ttft float64) *Outcome {
+func outcome(digest string, gpus, tokens, ttft float64) *Outcome {
 	return &Outcome{Digest: digest, Settings: Settings{{"num-workers", json.RawMessage("2")}}, GPUs: gpus,
 		Report: fmt.Appendf(nil, `{"output_throughput_tok_s":%v,"median_ttft_ms":%v,"completed_requests":5,"rejected_requests":0,"failed_requests":0}`, tokens, ttft)}
 }
@@ -270,7 +270,7 @@ func TestFront(t *testing.T) {
 	for range 300 {
 		table := &Table{SLA: []scenario.Bound{{Key: "median_ttft_ms", Most: 8}}}
 		for range random.IntN(12) {
-			o := outcome("", 1+random.IntN(2), float64(random.IntN(6)), float64(random.IntN(10)))
+			o := outcome("", float64(1+random.IntN(2)), float64(random.IntN(6)), float64(random.IntN(10)))
 			if random.IntN(8) == 0 {
 				o = []*Outcome{nil, {Error: "x"}, {GPUs: 1, Report: json.RawMessage(`{"output_throughput_tok_s":99,"median_ttft_ms":0,"completed_requests":1,"rejected_requests":1,"failed_requests":0}`)},
 					{GPUs: 1, Report: json.RawMessage(`{"output_throughput_tok_s":0,"median_ttft_ms":0,"completed_requests":0,"rejected_requests":0,"failed_requests":0}`)}}[random.IntN(4)]

@@ -35,7 +35,7 @@ func (v View) key(latency string) string {
 // rows are the points in order. Those without a report stand last.
 func (t *Table) rows(v View) []int {
 	value := map[string]func(o *Outcome) float64{
-		"point": func(*Outcome) float64 { return 0 }, "gpus": func(o *Outcome) float64 { return float64(o.GPUs) },
+		"point": func(*Outcome) float64 { return 0 }, "gpus": func(o *Outcome) float64 { return o.GPUs },
 		"throughput": func(o *Outcome) float64 { return -o.PerGPU() },
 		"ttft":       func(o *Outcome) float64 { return o.Number(v.key("ttft")) },
 		"itl":        func(o *Outcome) float64 { return o.Number(v.key("itl")) },
@@ -84,7 +84,7 @@ func (t *Table) WriteTable(w io.Writer, v View) error {
 		for _, n := range names {
 			row = append(row, t.setting(i, n))
 		}
-		row = append(row, strconv.Itoa(o.GPUs), digits(o.PerGPU()))
+		row = append(row, count(o.GPUs), digits(o.PerGPU()))
 		for _, key := range []string{"median_ttft_ms", "p99_ttft_ms", "median_itl_ms", "p99_itl_ms", "median_e2e_latency_ms"} {
 			row = append(row, digits(o.Number(key)))
 		}
@@ -145,6 +145,14 @@ func (t *Table) slaText() string {
 // has reports whether a report has a number.
 func (t *Table) has(key string) bool {
 	return slices.ContainsFunc(t.Outcomes, func(o *Outcome) bool { return o != nil && !math.IsNaN(o.Number(key)) })
+}
+
+// count spells a number of GPUs, which is whole unless workers come and go.
+func count(gpus float64) string {
+	if gpus == math.Trunc(gpus) {
+		return strconv.FormatFloat(gpus, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(gpus, 'f', 2, 64)
 }
 
 // digits spells a number with about four digits.
