@@ -21,13 +21,27 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
+// checked is a run with an edit that is right or at fault.
+type checked struct {
+	name string
+	edit func(*Replay)
+	want Fault
+}
+
+func checkAll(t *testing.T, cases []checked) {
+	t.Helper()
+	for _, c := range cases {
+		r := DefaultReplay(VLLM)
+		c.edit(&r)
+		if got := r.Check(); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	cases := []struct {
-		name string
-		edit func(*Replay)
-		want Fault
-	}{
+	checkAll(t, []checked{
 		{"backend", func(r *Replay) { r.Engine.Backend = 3 }, Fault{UnknownValue, FieldBackend}},
 		{"role", func(r *Replay) { r.Engine.Role = 3 }, Fault{UnknownValue, FieldRole}},
 		{"prefill role", func(r *Replay) { r.Engine.Role = Prefill }, Fault{NotAggregated, FieldRole}},
@@ -140,6 +154,12 @@ func TestCheck(t *testing.T) {
 			r.Routing.Mode, r.Routing.Router = KVRouter, &Router{}
 		}, Fault{Exclusive, FieldRouterMode}},
 		{"least loaded", func(r *Replay) { r.Routing.Mode = LeastLoaded }, Fault{}},
+		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},
+	})
+}
+
+func TestCheckPools(t *testing.T) {
+	checkAll(t, []checked{
 		{"two pools", twoPools, Fault{}},
 		{"two pools of prefill", func(r *Replay) { twoPools(r); r.Engine.Role = Prefill }, Fault{NotThisRole, FieldRole}},
 		{"two pools of decode", func(r *Replay) { twoPools(r); r.Prefill.Engine.Role = Decode }, Fault{NotThisRole, FieldPrefillRole}},
@@ -154,15 +174,7 @@ func TestCheck(t *testing.T) {
 		{"empty nodes", func(r *Replay) { twoPools(r); r.PrefillPerNode = 0 }, Fault{NotPositive, FieldPrefillPerNode}},
 		{"pools by lot", func(r *Replay) { twoPools(r); r.Routing.Mode = Random }, Fault{NeedsAggregated, FieldRouterMode}},
 		{"a role without pools", func(r *Replay) { r.Engine.Role = Decode }, Fault{NotAggregated, FieldRole}},
-		{"first fault wins", func(r *Replay) { r.Engine.BlockSize, r.Engine.SpeedupRatio, r.NumWorkers = 1, nan, 0 }, Fault{BelowTwo, FieldBlockSize}},
-	}
-	for _, c := range cases {
-		r := DefaultReplay(VLLM)
-		c.edit(&r)
-		if got := r.Check(); got != c.want {
-			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
-		}
-	}
+	})
 }
 
 func TestCheckChunk(t *testing.T) {
