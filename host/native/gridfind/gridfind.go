@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/profile"
@@ -81,7 +82,8 @@ func (id Identity) sizes() []size {
 // say are 1, but for tp.
 func (id Identity) fits(g *profile.Grid) bool {
 	same := func(want, has int) bool { return want == 0 || want == max(has, 1) }
-	return (g.Model == id.Model || named(id.Model) && path.Base(filepath.ToSlash(id.Model)) == path.Base(g.Model)) && g.System == id.System && g.Backend == id.Backend && g.TP == id.TP && g.PP <= 1 &&
+	model := g.Model == id.Model || named(id.Model) && path.Base(filepath.ToSlash(id.Model)) == path.Base(g.Model)
+	return model && g.System == id.System && g.Backend == id.Backend && g.TP == id.TP && g.PP <= 1 &&
 		(!id.versioned() || g.BackendVersion == id.BackendVersion) &&
 		same(id.MoETP, g.MoETP) && same(id.MoEEP, g.MoEEP) && same(max(id.AttentionDP, 1), g.AttentionDP)
 }
@@ -133,8 +135,8 @@ type Finder struct {
 func (f *Finder) Find(id Identity) (File, error) {
 	f.Used = true
 	var all []File
-	strangers := 0
-	for _, list := range []func() ([]File, int, error){f.directory, carried} {
+	var strangers []string
+	for _, list := range []func() ([]File, []string, error){f.directory, carried} {
 		files, others, err := list()
 		if err != nil {
 			return File{}, err
@@ -142,7 +144,7 @@ func (f *Finder) Find(id Identity) (File, error) {
 		fitting := slices.DeleteFunc(slices.Clone(files), func(x File) bool { return !id.fits(x.Grid) })
 		switch len(fitting) {
 		case 0:
-			all, strangers = append(all, files...), strangers+others
+			all, strangers = append(all, files...), append(strangers, others...)
 		case 1:
 			return fitting[0], nil
 		default:
@@ -153,10 +155,10 @@ func (f *Finder) Find(id Identity) (File, error) {
 }
 
 // none says what there is instead, and how to make what is missing.
-func (f *Finder) none(id Identity, all []File, strangers int) error {
+func (f *Finder) none(id Identity, all []File, strangers []string) error {
 	s := fmt.Sprintf("no grid is for %s; there are %s", id, describe(all))
-	if strangers > 0 {
-		s += fmt.Sprintf(", and %d files in %s that are no grids", strangers, f.Dir)
+	if len(strangers) > 0 {
+		s += ", and what is no grid: " + enumerate(strangers)
 	}
 	dir, version := f.Dir, ""
 	if dir == "" {
@@ -173,15 +175,15 @@ func (f *Finder) none(id Identity, all []File, strangers int) error {
 	return fmt.Errorf("%s", s)
 }
 
-// directory reads the grids of the directory, in the order of their names, and
-// counts the other JSON files.
-func (f *Finder) directory() (files []File, others int, err error) {
+// directory reads the grids of the directory, in the order of their names;
+// others are the paths of other JSON files.
+func (f *Finder) directory() (files []File, others []string, err error) {
 	if f.Dir == "" {
-		return nil, 0, nil
+		return nil, nil, nil
 	}
 	entries, err := os.ReadDir(f.Dir)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: cannot open %s: %w; a directory with grids is accepted", DirFlag, f.Dir, cliutil.Reason(err))
+		return nil, nil, fmt.Errorf("%s: cannot open %s: %w; a directory with grids is accepted", DirFlag, f.Dir, cliutil.Reason(err))
 	}
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".json") {
@@ -191,28 +193,28 @@ func (f *Finder) directory() (files []File, others int, err error) {
 		if g, err := profile.LoadGrid(at); err == nil {
 			files = append(files, File{at, g})
 		} else {
-			others++
+			others = append(others, at)
 		}
 	}
 	return files, others, nil
 }
 
-// carried are the grids of the program.
-func carried() (files []File, others int, err error) {
-	entries, err := shipped.ReadDir("shipped")
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, e := range entries {
-		at := Shipped + strings.TrimSuffix(e.Name(), ".gz")
+// carried are the grids of the program, which nobody changes.
+func carried() ([]File, []string, error) {
+	files, err := unpack()
+	return files, nil, err
+}
+
+var unpack = sync.OnceValues(func() (files []File, err error) {
+	for _, at := range names() {
 		g, err := Load(at)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		files = append(files, File{at, g})
 	}
-	return files, 0, nil
-}
+	return files, nil
+})
 
 // Load loads a grid by its path, or one of the program's own.
 func Load(at string) (*profile.Grid, error) {
@@ -249,13 +251,16 @@ func names() []string {
 const maxListed = 8
 
 func describe(files []File) string {
-	texts := make([]string, 0, maxListed+1)
+	texts := make([]string, len(files))
 	for i, f := range files {
-		if i == maxListed {
-			texts = append(texts, fmt.Sprintf("%d more", len(files)-maxListed))
-			break
-		}
-		texts = append(texts, f.String())
+		texts[i] = f.String()
+	}
+	return enumerate(texts)
+}
+
+func enumerate(texts []string) string {
+	if more := len(texts) - maxListed; more > 0 {
+		texts = append(slices.Clone(texts[:maxListed]), fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(texts, ", ")
 }

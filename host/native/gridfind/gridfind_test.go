@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,7 +150,7 @@ func TestNone(t *testing.T) {
 	const want = `no grid is for o/m on gpu with vllm 7, tp 8, moe_tp 2; there are DIR/a.json (o/m on gpu with vllm, tp 2, pp 3, moe_ep 4), DIR/b.json (no model on no system with no backend), ` +
 		`shipped:grid-b200_sxm-trtllm-Qwen3-32B-tp4.json (Qwen/Qwen3-32B on b200_sxm with trtllm 1.3.0rc20, tp 4), shipped:grid-example-gpu.json (example/70b on example_gpu with vllm example, tp 4), ` +
 		`shipped:grid-h200_sxm-sglang-Qwen3-32B-tp2.json (Qwen/Qwen3-32B on h200_sxm with sglang 0.5.14, tp 2), ` +
-		`shipped:grid-h200_sxm-vllm-Llama-3.1-8B-tp1.json (meta-llama/Meta-Llama-3.1-8B on h200_sxm with vllm 0.24.0, tp 1), and 2 files in DIR that are no grids; ` +
+		`shipped:grid-h200_sxm-vllm-Llama-3.1-8B-tp1.json (meta-llama/Meta-Llama-3.1-8B on h200_sxm with vllm 0.24.0, tp 1), and what is no grid: DIR/broken.json, DIR/other.json; ` +
 		`python -m dryserve.export_grid --model o/m --system gpu --backend vllm --backend-version 7 --tp 8 --out DIR/grid.json makes one for --grid-dir DIR, but none that says its moe_tp`
 	if got := strings.ReplaceAll(err.Error(), dir, "DIR"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -159,6 +160,19 @@ func TestNone(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Load(Shipped + "x"); err == nil || !strings.HasPrefix(err.Error(), "shipped:x: the program carries no such grid; shipped:grid-b200_sxm-") {
+		t.Error(err)
+	}
+}
+
+// A sentence does not grow with the directory.
+func TestManyGrids(t *testing.T) {
+	identities := map[string]string{}
+	for i := range 20 {
+		identities[fmt.Sprintf("%02d.json", i)] = `"model": "o/m", "system": "gpu", "backend": "vllm", "tp": 1`
+	}
+	f := Finder{Dir: grids(t, identities)}
+	_, err := f.Find(Identity{System: "gpu", Model: "o/m", Backend: "vllm", TP: 1})
+	if err == nil || strings.Count(err.Error(), "o/m on gpu with vllm, tp 1)") != maxListed || !strings.Contains(err.Error(), ", 12 more; an identity") {
 		t.Error(err)
 	}
 }
