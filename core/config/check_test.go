@@ -139,10 +139,7 @@ func TestCheck(t *testing.T) {
 		{"decode interval", func(r *Replay) { sglang(r).SGLang.PrefillDecodeInterval = 2 }, Fault{}},
 		{"decode interval vllm", func(r *Replay) { r.Engine.SGLang.PrefillDecodeInterval = 2 }, Fault{NeedsSGLang, FieldPrefillDecodeInterval}},
 		{"lag negative", func(r *Replay) { r.Routing.EventLagMs = -1 }, Fault{NegativeFloat, FieldKVEventLag}},
-		{"predictions of nothing", func(r *Replay) {
-			router := DefaultRouter()
-			r.Routing = Routing{Mode: KVRouter, Router: &router, LoadGrid: &GridTable{}}
-		}, Fault{TooFew, FieldGridPrefillBatch}},
+		{"predictions of nothing", func(r *Replay) { r.Routing = Routing{Mode: KVRouter, Router: new(Router), LoadGrid: &GridTable{}} }, Fault{TooFew, FieldGridPrefillBatch}},
 		{"mode unknown", func(r *Replay) { r.Routing.Mode = Direct + 1 }, Fault{UnknownValue, FieldRouterMode}},
 		{"mode without its router", func(r *Replay) { r.Routing.Mode = KVRouter }, Fault{UnknownValue, FieldRouterMode}},
 		{"host memory and its router", func(r *Replay) {
