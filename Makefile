@@ -86,6 +86,7 @@ corpus: ## record the reference's answers that the tests compare with
 	$(GO) run ./internal/oracle/cmd/oracle -seed 1 -n 400 -corpus testdata/oracle/corpus.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family dp -seed 1 -n 150 -corpus testdata/oracle/corpus-dp.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family g2 -seed 1 -n 150 -corpus testdata/oracle/corpus-g2.jsonl.gz
+	$(GO) run ./internal/oracle/cmd/oracle -family g3 -seed 1 -n 150 -corpus testdata/oracle/corpus-g3.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family mtp -seed 1 -n 150 -corpus testdata/oracle/corpus-mtp.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family npz -seed 1 -n 120 -corpus testdata/oracle/corpus-npz.jsonl.gz
 	$(GO) run ./internal/oracle/cmd/oracle -family syn -seed 1 -n 150 -corpus testdata/oracle/corpus-syn.jsonl.gz

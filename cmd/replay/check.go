@@ -200,6 +200,8 @@ func (o *options) fault(f config.Fault) error {
 		return realError("kv-event-lag-ms", o.route.lagMs, "a finite number of at least 0")
 	case config.FieldRouterMode:
 		return errors.New("--router-mode kv_router is not built yet for host memory that all workers share; \"scope\": \"dp_rank_local\" in native_host_offload is accepted")
+	case config.FieldDiskOffload:
+		return errors.New("g3_offload in the engine arguments is not built yet for --router-mode kv_router, workers that come and go, or telemetry; it is accepted without them")
 	case config.FieldScaling:
 		if f.Code == config.NeedsAggregated {
 			return errors.New("--scaling-script is not built yet for workers in two pools; it is accepted with --extra-engine-args")

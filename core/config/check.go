@@ -30,7 +30,7 @@ const (
 	NeedsChunking           // SGLang has no mode without chunked prefill
 	NeedsEvents             // token ids travel only inside KV events
 	NotAggregated           // a run of whole requests needs aggregated workers
-	Exclusive               // it excludes another field: an end-to-end bound the other bounds, MTP a decode speed-up, offload MTP, a pool of all workers the KV router
+	Exclusive               // it excludes another field: an end-to-end bound the other bounds, MTP a decode speed-up, offload MTP, a disk data-parallel ranks, a pool of all workers the KV router
 	NeedsVLLM               // only vLLM has it
 	NeedsPrefixCaching      // host offload extends the prefix cache
 	NotAChance              // a probability outside [0,1]
@@ -40,6 +40,9 @@ const (
 	Unlike                  // the two pools have to agree on it
 	NeedsAggregated         // only a run of whole requests has it
 	NotAscending            // not later than the one before it
+	NeedsHostOffload        // blocks reach the disk by way of host memory
+	NeedsRankLocal          // a disk is modelled behind host memory of each rank only
+	TakesNoTime             // reads from a disk have to take some
 )
 
 // Field names a field of Engine or Replay.
@@ -98,6 +101,7 @@ const (
 	FieldScaling
 	FieldStartup
 	FieldSamples
+	FieldDiskOffload
 )
 
 // Fault is the first rule that a configuration breaks; the zero value means
@@ -112,7 +116,7 @@ func (f Fault) OK() bool { return f.Code == Valid }
 
 // Check returns the first fault in the reference's order of checks: counts,
 // block size, limits, intervals, speed-ups, MTP, SGLang, chunking, events,
-// transfer, host offload, timing, then the launch fields. Enumerators come before all of them.
+// transfer, disk and host offload, timing, then the launch fields. Enumerators come before all of them.
 //
 // Source: reference behaviour notes, engine §2.1 and §2.2.
 func (e Engine) Check() Fault {
@@ -149,6 +153,9 @@ func (e Engine) Check() Fault {
 	if f := e.checkTransfer(); !f.OK() {
 		return f
 	}
+	if f := e.checkDiskOffload(); !f.OK() {
+		return f
+	}
 	if f := e.checkHostOffload(); !f.OK() {
 		return f
 	}
@@ -160,6 +167,9 @@ func (e Engine) Check() Fault {
 	}
 	if c := count(e.TensorParallelSize, MaxTensorSize); c != Valid {
 		return Fault{c, FieldTensorParallelSize}
+	}
+	if e.DiskOffload.Blocks > 0 && e.DPSize > 1 {
+		return Fault{Exclusive, FieldDiskOffload}
 	}
 	return Fault{}
 }
@@ -265,6 +275,9 @@ func (r Replay) Check() Fault {
 	}
 	if f := r.checkScaling(); !f.OK() {
 		return f
+	}
+	if r.Engine.DiskOffload.Blocks > 0 && (r.Routing.Mode == KVRouter || r.Scaling.Policy != NoScaling || r.Samples.EveryMs != 0) {
+		return Fault{Exclusive, FieldDiskOffload}
 	}
 	return r.SLA.check()
 }

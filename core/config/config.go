@@ -91,6 +91,7 @@ type Engine struct {
 	Transfer                Transfer
 	KVCacheBytesPerToken    int // needed by host offload only; 0: not set
 	HostOffload             HostOffload
+	DiskOffload             DiskOffload
 
 	SGLang SGLangOptions // used by that backend only
 }

@@ -87,6 +87,35 @@ func DefaultHostOffload(blocks int) HostOffload {
 	return HostOffload{Blocks: blocks, D2HGBs: 32, H2DGBs: 32, SharedD2HGBs: 80, SharedH2DGBs: 80}
 }
 
+// DiskScope says who shares a pool on disk.
+type DiskScope uint8
+
+// WorkerLocal gives each worker a pool of its own, DiskShared all workers of a
+// run one pool.
+const (
+	WorkerLocal DiskScope = iota
+	DiskShared
+)
+
+// DiskOffload describes KV blocks kept on disk behind host memory (tier G3).
+// Bandwidths are decimal GB/s; 0 sets no limit. Those of the pool as a whole
+// are read in scope DiskShared only.
+type DiskOffload struct {
+	Scope              DiskScope
+	Blocks             int // of the pool; 0: no offload
+	ReadGBs            float64
+	WriteGBs           float64
+	SharedReadGBs      float64
+	SharedWriteGBs     float64
+	FirstByteLatencyMs float64
+}
+
+// DefaultDiskOffload is what a pool of the given blocks has when nothing else
+// is configured.
+func DefaultDiskOffload(blocks int) DiskOffload {
+	return DiskOffload{Blocks: blocks, ReadGBs: 10, WriteGBs: 10, SharedReadGBs: 80, SharedWriteGBs: 80, FirstByteLatencyMs: 0.1}
+}
+
 // checkIntervals and checkMTP stand where the reference checks them: after
 // the limits, before and after the speed-ups.
 func (e Engine) checkIntervals() Fault {
@@ -134,6 +163,42 @@ func (e Engine) checkTransfer() Fault {
 	return Fault{}
 }
 
+// checkDiskOffload: floats are checked even if nothing is offloaded. That there
+// are no data-parallel ranks is checked last of all, as the reference does.
+func (e Engine) checkDiskOffload() Fault {
+	d := e.DiskOffload
+	for _, x := range [...]float64{d.ReadGBs, d.WriteGBs, d.SharedReadGBs, d.SharedWriteGBs, d.FirstByteLatencyMs} {
+		if c := ratio(x); c != Valid {
+			return Fault{c, FieldDiskOffload}
+		}
+	}
+	switch {
+	case d.Scope > DiskShared:
+		return Fault{UnknownValue, FieldDiskOffload}
+	case d.Blocks < 0:
+		return Fault{Negative, FieldDiskOffload}
+	case d.Blocks > MaxGPUBlocks:
+		return Fault{TooLarge, FieldDiskOffload}
+	case d.Blocks == 0:
+		return Fault{}
+	case e.Role != Aggregated:
+		return Fault{NotAggregated, FieldDiskOffload}
+	case e.HostOffload.Blocks == 0:
+		return Fault{NeedsHostOffload, FieldDiskOffload}
+	case e.HostOffload.Scope == ClusterShared:
+		return Fault{NeedsRankLocal, FieldDiskOffload}
+	case d.readsInstantly():
+		return Fault{TakesNoTime, FieldDiskOffload}
+	}
+	return Fault{}
+}
+
+// readsInstantly reports whether a read may take no time at all.
+func (d DiskOffload) readsInstantly() bool {
+	limited := d.ReadGBs > 0 || d.Scope == DiskShared && d.SharedReadGBs > 0
+	return !limited && d.FirstByteLatencyMs == 0
+}
+
 // checkHostOffload: floats are checked even if nothing is offloaded.
 func (e Engine) checkHostOffload() Fault {
 	h := e.HostOffload
@@ -159,7 +224,7 @@ func (e Engine) checkHostOffload() Fault {
 		return Fault{Exclusive, FieldHostOffload}
 	case e.KVCacheBytesPerToken == 0:
 		return Fault{NotPositive, FieldKVCacheBytes}
-	case e.KVCacheBytesPerToken > math.MaxInt64/e.BlockSize/h.Blocks:
+	case e.KVCacheBytesPerToken > math.MaxInt64/e.BlockSize/max(h.Blocks, e.DiskOffload.Blocks):
 		return Fault{TooLarge, FieldKVCacheBytes}
 	}
 	return Fault{}

@@ -78,13 +78,12 @@ func New(cfg config.Engine, workerID uint64) *Engine { return NewRank(cfg, worke
 
 // NewRank returns rank dpRank (from 0) of a worker of cfg.DPSize ranks.
 func NewRank(cfg config.Engine, workerID uint64, dpRank int) *Engine {
-	return NewSharing(cfg, workerID, dpRank, nil, 0)
+	return NewSharing(cfg, workerID, dpRank, offload.Tiers{})
 }
 
-// NewSharing is NewRank for a rank that is client number client (from 0) of host
-// memory that it shares with others. Without memory it gets its own, if cfg asks
-// for any.
-func NewSharing(cfg config.Engine, workerID uint64, dpRank int, memory *offload.Memory, client int32) *Engine {
+// NewSharing is NewRank for a rank that shares host memory or a disk with
+// others.
+func NewSharing(cfg config.Engine, workerID uint64, dpRank int, tiers offload.Tiers) *Engine {
 	identify := cfg.EnablePrefixCaching
 	emit := identify && cfg.EmitKVEvents
 	keep := emit && cfg.EmitKVTokenIDs
@@ -97,7 +96,7 @@ func NewSharing(cfg config.Engine, workerID uint64, dpRank int, memory *offload.
 		requests: newRequests(),
 		events:   events{emit: emit, tokenIDs: keep},
 
-		host:   newHost(cfg, memory, client),
+		host:   newHost(cfg, tiers),
 		bursts: rng.NewBursts(cfg.RankSeed(workerID, dpRank), cfg.MTP.Rates()),
 	}
 }

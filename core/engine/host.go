@@ -20,6 +20,8 @@ type host struct {
 	on         bool
 	memory     *offload.Memory
 	client     int32
+	disk       *offload.Disk // nil: none
+	worker     int32         // the rank's number among the clients of disk
 	blockBytes int
 
 	copies   []copying // slab
@@ -31,6 +33,8 @@ type host struct {
 	parking  parking
 
 	computeMs float64  // when the pass may begin to compute
+	began     bool     // the pass began to load or restore
+	progress  int      // passes that computed anything
 	keys      []uint64 // scratch
 	keep      []uint64 // scratch
 	held      []kv.Block
@@ -42,8 +46,11 @@ type copying struct {
 	order  uint64
 	endMs  float64 // 0 in shared memory
 	blocks []hostBlock
+	disk   bool  // from or to disk, not the GPU
 	next   int32 // free slot
 }
+
+func (c *copying) reset() { c.req, c.endMs, c.disk, c.blocks = 0, 0, false, c.blocks[:0] }
 
 // hostBlock is a block being copied: complete block index of the prompt.
 type hostBlock struct {
@@ -53,17 +60,22 @@ type hostBlock struct {
 	tokens              []uint32
 }
 
-func newHost(cfg config.Engine, memory *offload.Memory, client int32) host {
+func newHost(cfg config.Engine, t offload.Tiers) host {
 	if cfg.HostOffload.Blocks == 0 {
 		return host{}
 	}
-	if memory == nil {
-		memory, client = offload.New(cfg.HostOffload, 1), 0
+	if t.Host == nil {
+		t.Host, t.Client = offload.New(cfg.HostOffload, 1), 0
+	}
+	if t.Disk == nil && cfg.DiskOffload.Blocks > 0 {
+		t.Disk, t.Worker = offload.NewDisk(cfg.DiskOffload, 1), 0
 	}
 	return host{
 		on:         true,
-		memory:     memory,
-		client:     client,
+		memory:     t.Host,
+		client:     t.Client,
+		disk:       t.Disk,
+		worker:     t.Worker,
 		blockBytes: cfg.BlockSize * cfg.KVCacheBytesPerToken,
 		copies:     make([]copying, 1),
 		reads:      hashtable.New(),
@@ -81,7 +93,7 @@ func (e *Engine) NextInternalMs() (ms float64, ok bool) {
 	if e.host.hasNews() {
 		return math.Inf(-1), true
 	}
-	ms = e.host.memory.NextMs()
+	ms = e.host.nextMs()
 	return ms, !math.IsInf(ms, 1)
 }
 
@@ -95,6 +107,9 @@ func (e *Engine) Internal(nowMs float64) bool {
 	if e.host.memory.NextMs() <= nowMs {
 		e.host.memory.Advance(nowMs)
 	}
+	if d := e.host.disk; d != nil && d.NextMs() <= nowMs {
+		d.Advance(nowMs)
+	}
 	if !e.host.hasNews() {
 		return false
 	}
@@ -104,7 +119,17 @@ func (e *Engine) Internal(nowMs float64) bool {
 }
 
 // hasNews reports whether a copy has ended that the rank has not taken note of.
-func (x *host) hasNews() bool { return x.attends() && x.memory.News(x.client) }
+func (x *host) hasNews() bool {
+	return x.attends() && (x.memory.News(x.client) || x.disk != nil && x.disk.News(x.worker))
+}
+
+// nextMs is when a copy of anybody's ends next or its first byte comes.
+func (x *host) nextMs() float64 {
+	if x.disk == nil {
+		return x.memory.NextMs()
+	}
+	return min(x.memory.NextMs(), x.disk.NextMs())
+}
 
 // attends reports whether the ends of copies concern the rank, also those of
 // others: it copies, or a request waits for a copy.
@@ -114,9 +139,13 @@ func (x *host) attends() bool { return x.underway+x.parking.len() > 0 }
 // no news when it does.
 func (x *host) begin(nowMs float64) {
 	x.computeMs = nowMs
+	x.began = false
 	x.parking.stirred = false
 	if x.on && !x.attends() {
 		x.memory.Take(x.client)
+		if x.disk != nil {
+			x.disk.Take(x.worker)
+		}
 	}
 }
 
@@ -141,13 +170,32 @@ func (e *Engine) settle(nowMs float64) (ended bool) {
 	for _, c := range x.memory.Take(x.client) {
 		x.underway--
 		if c.Dir == offload.ToHost {
-			e.stored(c.ID)
+			e.stored(c.ID, nowMs)
 		} else {
 			e.loaded(c.ID)
 		}
 	}
+	if x.disk != nil {
+		ended = e.settleDisk(nowMs) || ended
+	}
 	if ended {
 		x.parking.wake(e.requests.slab)
+	}
+	return ended
+}
+
+// settleDisk takes note of the copies to and from disk that have ended by nowMs.
+func (e *Engine) settleDisk(nowMs float64) (ended bool) {
+	x := &e.host
+	x.disk.Advance(nowMs)
+	ended = x.attends() && x.disk.News(x.worker)
+	for _, c := range x.disk.Take(x.worker) {
+		x.underway--
+		if c.Dir == offload.ToHost {
+			e.written(c.ID)
+		} else {
+			e.restored(c.ID)
+		}
 	}
 	return ended
 }
@@ -168,6 +216,15 @@ func (e *Engine) submit(d offload.Direction, id int32, fromMs float64) {
 
 // newCopy makes a copy of blocks of a request, still none.
 func (e *Engine) newCopy(h Handle) int32 {
+	id := e.takeCopy()
+	c := &e.host.copies[id]
+	c.req, c.order = h, e.host.memory.Decide()
+	e.requests.slab[h].copy = id
+	return id
+}
+
+// takeCopy is a free slot for a copy, still of nobody and nothing.
+func (e *Engine) takeCopy() int32 {
 	x := &e.host
 	id := x.freeSlot
 	if id != 0 {
@@ -176,9 +233,7 @@ func (e *Engine) newCopy(h Handle) int32 {
 		id = int32(len(x.copies))
 		x.copies = append(x.copies, copying{})
 	}
-	c := &x.copies[id]
-	c.req, c.blocks, c.endMs, c.order = h, c.blocks[:0], 0, x.memory.Decide()
-	e.requests.slab[h].copy = id
+	x.copies[id].reset()
 	return id
 }
 
@@ -188,7 +243,7 @@ func (e *Engine) freeCopy(id int32) {
 	if c.req != 0 && e.requests.slab[c.req].copy == id {
 		e.requests.slab[c.req].copy = 0
 	}
-	c.req, c.blocks = 0, c.blocks[:0]
+	c.reset()
 	c.next = x.freeSlot
 	x.freeSlot = id
 }
@@ -203,7 +258,10 @@ func (e *Engine) copyBlock(c *copying, r *request, i int) {
 	}
 	b := &c.blocks[n]
 	ids := r.tokens.Blocks()
-	*b = hostBlock{hash: ids[i].Hash, local: ids[i].Local, index: i, block: r.blocks[i], tokens: b.tokens[:0]}
+	*b = hostBlock{hash: ids[i].Hash, local: ids[i].Local, index: i, tokens: b.tokens[:0]}
+	if i < len(r.blocks) {
+		b.block = r.blocks[i]
+	}
 	if i > 0 {
 		b.parent = ids[i-1].Hash
 	}

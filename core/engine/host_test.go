@@ -5,6 +5,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/offload"
 )
 
 // offloads gives the engine host memory: 4 ms per block to it, 1 ms back.
@@ -170,5 +171,40 @@ func TestOffloadAllocatesNothing(t *testing.T) {
 	}
 	if loaded == 0 {
 		t.Error("nothing was loaded")
+	}
+}
+
+// Writing to disk and reading back allocate nothing either.
+func TestDiskAllocatesNothing(t *testing.T) {
+	disk := config.DiskOffload{Blocks: 60, ReadGBs: 4, WriteGBs: 2, FirstByteLatencyMs: 0.25}
+	d := offload.NewDisk(disk, 1)
+	e := engine.NewSharing(vllm(24, offloads(10), func(c *config.Engine) { c.DiskOffload = disk }), 0, 0, offload.Tiers{Disk: d})
+	now, id := 0.0, uint64(0)
+	prompts := [][]uint32{span(0, 30), span(100, 30), span(200, 30), span(300, 30)}
+	round := func() {
+		for _, p := range prompts {
+			id++
+			e.Submit(engine.Request{UUID: uuid(id), Tokens: p, MaxOutput: 3})
+			for !e.Drained() {
+				if at, ok := e.NextInternalMs(); ok && (at <= now || !e.Ready()) {
+					now = max(now, at)
+					e.Internal(now)
+				}
+				if end, ok := e.Begin(now); ok {
+					e.Complete(end)
+					now = end
+				}
+			}
+		}
+	}
+	for range 100 {
+		round()
+	}
+	before := d.Stats().Read.Completed
+	if n := testing.AllocsPerRun(20, round); n != 0 {
+		t.Errorf("%v allocations per round", n)
+	}
+	if d.Stats().Read.Completed == before {
+		t.Error("nothing was read")
 	}
 }

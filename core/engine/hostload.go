@@ -31,6 +31,11 @@ func (e *Engine) consult(h Handle, nowMs float64) answer {
 		e.park(h)
 		return parked
 	}
+	if e.restore(h, hits, limit, nowMs) {
+		e.touch(r)
+		e.park(h)
+		return parked
+	}
 	run, busy := len(hits), false
 	for ; run < limit; run++ {
 		s := x.memory.State(ids[run].Hash)
@@ -83,6 +88,7 @@ func (e *Engine) startLoad(h Handle, hits []kv.Block, run int, nowMs float64) an
 		x.reads.Set(hash, id)
 	}
 	e.submit(offload.ToGPU, id, max(nowMs, e.fence(r, n)))
+	x.began = true
 	e.park(h)
 	r.loads = true
 	return parked

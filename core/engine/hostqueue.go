@@ -95,3 +95,14 @@ func (p *parking) setReady(r *request, ready bool) {
 		p.ready--
 	}
 }
+
+// loaded is the first request that has been loaded for, or 0. Ranks with a disk
+// look at it first, so that those that hold blocks cannot block each other.
+func (p *parking) loaded(slab []request) Handle {
+	for _, h := range p.list {
+		if r := &slab[h]; r.ready && len(r.blocks) > 0 {
+			return h
+		}
+	}
+	return 0
+}

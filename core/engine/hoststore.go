@@ -85,7 +85,7 @@ func (e *Engine) submitStores(endMs float64) {
 }
 
 // stored ends a store: its blocks can be loaded from now on.
-func (e *Engine) stored(id int32) {
+func (e *Engine) stored(id int32, nowMs float64) {
 	x := &e.host
 	c := &x.copies[id]
 	if x.memory.Shared() {
@@ -96,6 +96,7 @@ func (e *Engine) stored(id int32) {
 		e.pool.Release(x.held)
 	}
 	e.events.hostStored(c.blocks)
+	e.spill(c.blocks, nowMs)
 	e.freeCopy(id)
 }
 

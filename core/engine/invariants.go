@@ -51,6 +51,9 @@ func (e *Engine) heldByStores() (held int) {
 		return 0
 	}
 	for id, c := range e.host.copies {
+		if c.disk {
+			continue
+		}
 		for _, b := range c.blocks {
 			if e.host.reads.Get(b.hash) != int32(id) {
 				held++

@@ -70,6 +70,11 @@ type Out struct {
 	// Copied is true if a copy to or from host memory ended with the pass.
 	Copied bool
 
+	// Began is true if the rank has a disk and the pass began to load from host
+	// memory or to read from disk. The reference then runs a pass without effect
+	// once more.
+	Began bool
+
 	// Stuck is true for a decode step of SGLang whose only request found no
 	// room for its next token. It counts as an effect: the reference repeats it
 	// for ever. FailHead ends the request (corrections §4).

@@ -120,6 +120,9 @@ func (e *Engine) Complete(endMs float64) bool {
 	}
 	o := &e.out
 	o.Copied = e.finishCopies(endMs)
+	if len(p.batch.works) > 0 {
+		e.host.progress++
+	}
 	e.tryReserve(&p.lifecycle)
 	o.Outputs, o.Lifecycle = p.outputs, p.lifecycle
 	said := &e.events.logs[passLog]
@@ -130,6 +133,7 @@ func (e *Engine) Complete(endMs float64) bool {
 	o.Acceptance = p.acceptance
 	o.Effect = len(o.Admissions) > 0 || len(o.Pressure) > 0 || len(o.Outputs) > 0 ||
 		len(o.Lifecycle) > 0 || len(o.KVEvents) > 0 || o.Forward.Prefills > 0 || o.Forward.Decodes > 0
+	o.Began = e.host.disk != nil && e.host.began
 	e.check()
 	return true
 }
@@ -229,6 +233,9 @@ func (e *Engine) candidate() Handle {
 		return e.waiting.firstActivated(e.requests.slab)
 	}
 	if h := e.host.parking.first(e.requests.slab); h != 0 {
+		if g := e.host.parking.loaded(e.requests.slab); g != 0 && e.host.disk != nil {
+			return g
+		}
 		return h
 	}
 	return e.waiting.head(e.requests.slab)

@@ -58,6 +58,9 @@ type request struct {
 	copy      int32 // its latest store or load under way, 0: none
 	offered   int   // prompt blocks that were offered to host memory
 	fromHost  int   // tokens loaded for the coming admission
+	restores  int   // reads from disk since the time of restored
+	restored  int   // the rank's progress then
+	bypasses  bool  // reads from disk no more
 	pass      int   // number of the last pass that scheduled it
 
 	prompt  int  // prompt tokens scheduled in this pass

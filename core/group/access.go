@@ -24,6 +24,17 @@ func (g *Group) Copied() bool {
 	return false
 }
 
+// Began reports whether any rank with a disk began to load or to read in the
+// pass completed last.
+func (g *Group) Began() bool {
+	for i := range g.ranks {
+		if g.ranks[i].out().Began {
+			return true
+		}
+	}
+	return false
+}
+
 // Running is the number of requests that run on rank i.
 func (g *Group) Running(i int) int {
 	if r := &g.ranks[i]; r.sglang != nil {

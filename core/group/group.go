@@ -43,28 +43,30 @@ type Group struct {
 // New returns an idle group of cfg.DPSize ranks. cfg has passed config's check;
 // workerID names the worker in a fleet.
 func New(cfg config.Engine, workerID uint64) *Group {
-	return NewSharing(cfg, workerID, NewHost(cfg, 1), 0)
+	return NewSharing(cfg, workerID, NewTiers(cfg, 1), 0)
 }
 
-// NewSharing is New for a group whose ranks share host memory with others: they
-// are the clients of it from number first on. memory is nil unless cfg asks for
-// memory that is shared.
-func NewSharing(cfg config.Engine, workerID uint64, memory *offload.Memory, first int32) *Group {
+// NewSharing is New for worker number index (from 0) of several that share host
+// memory or a disk, as cfg asks for.
+func NewSharing(cfg config.Engine, workerID uint64, tiers offload.Tiers, index int32) *Group {
 	g := &Group{ranks: make([]rank, cfg.DPSize), ends: make([]float64, cfg.DPSize), stirred: make([]bool, cfg.DPSize)}
 	for i := range g.ranks {
-		g.ranks[i] = newRank(cfg, workerID, i, memory, first+int32(i))
+		tiers.Client, tiers.Worker = index*int32(cfg.DPSize)+int32(i), index
+		g.ranks[i] = newRank(cfg, workerID, i, tiers)
 	}
 	return g
 }
 
-// NewHost returns the host memory that the ranks of so many workers share, nil
-// if each has its own or none.
-func NewHost(cfg config.Engine, workers int) *offload.Memory {
-	o := cfg.HostOffload
-	if o.Blocks == 0 || o.Scope != config.ClusterShared {
-		return nil
+// NewTiers returns what so many workers share: host memory, nil if each has its
+// own or none, and the disks, nil if there are none.
+func NewTiers(cfg config.Engine, workers int) (t offload.Tiers) {
+	if o := cfg.HostOffload; o.Blocks > 0 && o.Scope == config.ClusterShared {
+		t.Host = offload.New(o, workers*cfg.DPSize)
 	}
-	return offload.New(o, workers*cfg.DPSize)
+	if o := cfg.DiskOffload; o.Blocks > 0 {
+		t.Disk = offload.NewDisk(o, workers)
+	}
+	return t
 }
 
 // Ranks is the number of ranks.

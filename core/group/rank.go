@@ -19,11 +19,11 @@ type rank struct {
 	sglang *sglang.Rank
 }
 
-func newRank(cfg config.Engine, workerID uint64, index int, memory *offload.Memory, client int32) rank {
+func newRank(cfg config.Engine, workerID uint64, index int, tiers offload.Tiers) rank {
 	if cfg.Backend == config.SGLang {
 		return rank{sglang: sglang.NewRank(cfg, workerID, index)}
 	}
-	return rank{engine: engine.NewSharing(cfg, workerID, index, memory, client)}
+	return rank{engine: engine.NewSharing(cfg, workerID, index, tiers)}
 }
 
 func (r *rank) ready() bool {

@@ -33,6 +33,8 @@ type job struct {
 	order  uint64
 	endMs  float64 // if nothing changes before
 	hashes []uint64
+	bytes  int64
+	fromMs float64 // when it was submitted
 
 	startMs float64 // of the first byte, in shared memory
 	left    float64 // bytes
@@ -58,7 +60,7 @@ func (l *link) submit(c *Copy, fromMs float64) (endMs float64) {
 		l.jobs = append(l.jobs, job{})
 	}
 	j := &l.jobs[n]
-	*j = job{client: c.Client, id: c.ID, order: c.Order, hashes: append(j.hashes[:0], c.Hashes...)}
+	*j = job{client: c.Client, id: c.ID, order: c.Order, hashes: append(j.hashes[:0], c.Hashes...), bytes: int64(c.Bytes), fromMs: fromMs}
 	if !l.shared {
 		l.tailMs = max(l.tailMs, fromMs+l.latencyMs)
 		if l.rate > 0 {

@@ -36,6 +36,15 @@ type Memory struct {
 	links   [2]link
 	boxes   []box // by client
 	decided uint64
+	traffic *[2]Traffic
+	foreign int64 // contents read that another client stored; on disks
+}
+
+// Traffic counts the copies of one direction.
+type Traffic struct {
+	Submitted, Completed int64
+	CompletedBytes       int64
+	TransferMs           float64 // sum over completed copies: from submission to end
 }
 
 // box is what a client has not taken yet.
@@ -48,7 +57,7 @@ type box struct {
 // its scope is config.ClusterShared.
 func New(o config.HostOffload, clients int) *Memory {
 	shared := o.Scope == config.ClusterShared
-	m := &Memory{Pool: NewPool(o.Blocks), shared: shared, boxes: make([]box, clients)}
+	m := &Memory{Pool: NewPool(o.Blocks), shared: shared, boxes: make([]box, clients), traffic: new([2]Traffic)}
 	m.links[ToHost] = newLink(o.D2HGBs, o.FirstByteLatencyMs)
 	m.links[ToGPU] = newLink(o.H2DGBs, o.FirstByteLatencyMs)
 	if shared {
@@ -87,6 +96,7 @@ func (m *Memory) Submit(d Direction, c Copy, fromMs float64) (endMs float64) {
 	if m.shared {
 		m.Advance(fromMs)
 	}
+	m.traffic[d].Submitted++
 	return m.links[d].submit(&c, fromMs)
 }
 
@@ -98,33 +108,45 @@ func (m *Memory) NextMs() float64 { return min(m.links[ToHost].next(), m.links[T
 // question but an event: bytes are moved until then, and how often that is done
 // shows in the last bits of later ends (see the package's comment).
 func (m *Memory) Advance(toMs float64) {
-	for {
-		atMs := m.NextMs()
-		if !(atMs <= toMs) {
-			break
-		}
-		for d := range m.links {
-			l := &m.links[d]
-			l.move(atMs)
-			for i := l.ended(atMs); i >= 0; i = l.ended(atMs) {
-				m.end(&l.jobs[i], Direction(d))
-				l.remove(i)
-			}
-			l.start()
-		}
+	for atMs := m.NextMs(); atMs <= toMs; atMs = m.NextMs() {
+		m.reach(atMs)
 	}
+	m.move(toMs)
+}
+
+// reach goes to atMs and ends the copies that end then; nothing happens before.
+func (m *Memory) reach(atMs float64) {
+	for d := range m.links {
+		l := &m.links[d]
+		l.move(atMs)
+		for i := l.ended(atMs); i >= 0; i = l.ended(atMs) {
+			m.end(&l.jobs[i], Direction(d), atMs)
+			l.remove(i)
+		}
+		l.start()
+	}
+}
+
+func (m *Memory) move(toMs float64) {
 	for d := range m.links {
 		m.links[d].move(toMs)
 	}
 }
 
 // end does what the end of a copy does.
-func (m *Memory) end(j *job, d Direction) {
+func (m *Memory) end(j *job, d Direction, atMs float64) {
+	t := &m.traffic[d]
+	t.Completed++
+	t.CompletedBytes += j.bytes
+	t.TransferMs += atMs - j.fromMs
 	if d == ToHost {
 		m.Arrive(j.hashes)
 	} else {
 		for _, h := range j.hashes {
 			m.Done(h)
+			if m.entries[m.table.Get(h)].owner != j.client {
+				m.foreign++
+			}
 		}
 		m.Renew(j.hashes)
 	}

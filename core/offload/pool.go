@@ -48,6 +48,7 @@ type entry struct {
 	hash       uint64
 	resident   bool
 	readers    int32
+	owner      int32 // who stored it, on a disk
 	prev, next int32 // neighbours in the list; next also links free slots
 }
 

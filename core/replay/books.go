@@ -226,10 +226,11 @@ func (s *Sim) Summary() Summary {
 		TTFT: stats.Of(b.ttft), TTST: stats.Of(b.ttst), TPOT: stats.Of(b.tpot), E2E: stats.Of(b.e2e),
 		ITL: b.gaps.ITL(), PerUser: b.gaps.PerUser(),
 	}
-	if s.host != nil {
-		p := s.host.Pool
+	if s.tiers.Host != nil {
+		p := s.tiers.Host.Pool
 		r.SharedHost = &HostPool{CapacityBlocks: p.Total(), ResidentBlocks: p.Resident(), UsedBlocks: p.Used()}
 	}
+	r.Disk = s.diskStats()
 	seconds := max(b.durationMs/1000, 1e-9)
 	r.RequestThroughputRPS = float64(b.completed) / seconds
 	r.InputThroughputTokS = float64(b.input) / seconds

@@ -1,6 +1,10 @@
 package replay
 
-import "math"
+import (
+	"math"
+
+	"github.com/dryserve/dryserve/core/offload"
+)
 
 // copier is what the event loop needs besides of workers with host memory.
 type copier interface {
@@ -11,6 +15,9 @@ type copier interface {
 	Internal(nowMs float64) bool
 	// Copied reports whether a copy ended with the last pass.
 	Copied() bool
+	// Began reports whether the last pass calls for another, also if it had no
+	// effect.
+	Began() bool
 }
 
 // nextInternalMs is when an idle worker next has something to do by itself: a
@@ -28,10 +35,10 @@ func (s *Sim) nextInternalMs() float64 {
 
 // internal lets the idle workers do what is due by now, in the order of their
 // ids. A worker that did something is driven. Anything due counts as received,
-// which in shared memory may be that a copy's first byte comes. False: the router
-// asks or is at fault; it is called again to go on.
+// which where workers share something may be that a copy's first byte comes.
+// False: the router asks or is at fault; it is called again to go on.
 func (s *Sim) internal() bool {
-	if s.host != nil && s.host.NextMs() <= s.books.nowMs {
+	if t := s.tiers; t.Host != nil && t.Host.NextMs() <= s.books.nowMs || t.Disk != nil && t.Disk.NextMs() <= s.books.nowMs {
 		s.received = true
 	}
 	for id, w := range s.copiers {
@@ -39,13 +46,25 @@ func (s *Sim) internal() bool {
 			s.received = true
 			s.wake(int32(id))
 			s.publishCopies(int32(id))
-			if p := s.workers[id].(*plain); p.meter != nil && s.host != nil && p.inFlight > 0 {
+			if p := s.workers[id].(*plain); p.meter != nil && s.tiers.Host != nil && p.inFlight > 0 {
 				p.reread()
 			}
 		}
 	}
 	return s.dispatch()
 }
+
+// diskStats are the counts of the disks; nil: there are none.
+func (s *Sim) diskStats() *offload.DiskStats {
+	if s.tiers.Disk == nil {
+		return nil
+	}
+	stats := s.tiers.Disk.Stats()
+	return &stats
+}
+
+// sharesTiers reports whether workers share host memory or a disk.
+func (s *Sim) sharesTiers() bool { return s.tiers.Host != nil || s.tiers.Disk != nil }
 
 // later reports whether an idle worker that did nothing that could be seen is
 // left for now: it is driven again after the next effect of another, for what
@@ -57,7 +76,7 @@ func (s *Sim) later(id int32) bool {
 		s.copied = append(s.copied, id)
 		s.parked.again = true
 	}
-	if copied || s.host != nil {
+	if copied || s.sharesTiers() {
 		s.again = append(s.again, id)
 		return true
 	}
@@ -80,7 +99,7 @@ func (s *Sim) rescan() {
 // of the first worker that has one, as drive does with other workers; settle
 // tells of it.
 func (s *Sim) unblock() bool {
-	if s.host == nil || s.cfg.Parity {
+	if !s.sharesTiers() || s.cfg.Parity {
 		return false
 	}
 	for id, w := range s.workers {

@@ -43,7 +43,7 @@ func (s *Sim) unpark(received bool) {
 			s.wake(w)
 		}
 		p.list = p.list[:0]
-		if s.host != nil {
+		if s.sharesTiers() {
 			s.wakeAll()
 		}
 	}

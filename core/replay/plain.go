@@ -53,10 +53,10 @@ type note struct {
 	admits []Admission
 }
 
-func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, host *offload.Memory) *plain {
+func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, tiers offload.Tiers) *plain {
 	e := cfg.Engine
 	e.EmitKVEvents, e.EmitKVTokenIDs = cfg.Routing.Mode == config.KVRouter, false
-	g := group.NewSharing(e, uint64(id), host, int32(id*e.DPSize))
+	g := group.NewSharing(e, uint64(id), tiers, int32(id))
 	return &plain{
 		g: g, id: int32(id), load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang, copies: e.HostOffload.Blocks > 0,
 		speculates: e.MTP.Drafts > 0 && e.Backend != config.SGLang && !cfg.Parity,
@@ -266,6 +266,7 @@ func (p *plain) NextInternalMs() float64 {
 
 func (p *plain) Internal(nowMs float64) bool { return p.g.Internal(nowMs) }
 func (p *plain) Copied() bool                { return p.g.Copied() }
+func (p *plain) Began() bool                 { return p.g.Began() }
 
 // take notes what one rank said of a pass.
 func (p *plain) take(rank int, out *engine.Out, nowMs, endMs float64) {

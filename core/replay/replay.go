@@ -106,11 +106,11 @@ type Sim struct {
 	gone     int64      // preemptions of workers that are gone
 	readable bool       // the workers are plain ones
 	ledger   ledger
-	numbers  *numbers        // plain engines: hash ids as tokens
-	talk     *talk           // nil: the workload's inputs are whole prompts
-	answers  *timing.Cache   // of an outside provider of durations
-	host     *offload.Memory // host memory of all workers; nil: they have their own or none
-	tape     *recorder       // nil: nobody asks
+	numbers  *numbers      // plain engines: hash ids as tokens
+	talk     *talk         // nil: the workload's inputs are whole prompts
+	answers  *timing.Cache // of an outside provider of durations
+	tiers    offload.Tiers // what workers share besides the GPUs
+	tape     *recorder     // nil: nobody asks
 
 	capMs    float64 // no timestamp after it is entered
 	busy     heap    // passes under way
@@ -218,7 +218,7 @@ func (s *Sim) readableOnly(o Options) bool {
 
 // build makes the workers of the start and returns those that windows can run.
 func (s *Sim) build() (fast []*ranks.Group) {
-	s.host = group.NewHost(s.cfg.Engine, s.cfg.NumWorkers)
+	s.tiers = group.NewTiers(s.cfg.Engine, s.cfg.NumWorkers)
 	for i := range s.cfg.NumWorkers {
 		if x, ok := s.newWorker(i).(*ranks.Group); ok {
 			fast = append(fast, x)
@@ -236,10 +236,10 @@ func (s *Sim) newWorker(i int) worker {
 	}
 	switch {
 	case s.readable:
-		if s.host != nil {
-			s.host.Grow((i + 1) * cfg.Engine.DPSize)
+		if s.tiers.Host != nil {
+			s.tiers.Host.Grow((i + 1) * cfg.Engine.DPSize)
 		}
-		p := newPlain(cfg, w, s.numbers, i, s.host)
+		p := newPlain(cfg, w, s.numbers, i, s.tiers)
 		p.talk, p.tape = s.talk, s.tape
 		if s.control != nil && s.control.meters {
 			p.meter = newMeter(s.books.into, cfg.Engine.DPSize, cfg.Engine.NumGPUBlocks)

@@ -81,7 +81,7 @@ func (s *Sim) receive() bool {
 		s.landing = -1
 		s.wake(w)
 	}
-	if s.host != nil && !s.internal() {
+	if s.sharesTiers() && !s.internal() {
 		return false
 	}
 	if s.control != nil && !s.control.ready() {
@@ -200,6 +200,9 @@ const (
 )
 
 func (s *Sim) leave(id int32) leaving {
+	if s.copiers != nil && s.copiers[id].Began() {
+		return repeated
+	}
 	if s.copiers != nil && s.later(id) {
 		return left
 	}

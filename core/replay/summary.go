@@ -1,6 +1,9 @@
 package replay
 
-import "github.com/dryserve/dryserve/core/stats"
+import (
+	"github.com/dryserve/dryserve/core/offload"
+	"github.com/dryserve/dryserve/core/stats"
+)
 
 // Summary holds every number of a report that does not depend on the wall
 // clock. Formulas: replay notes §9.1.
@@ -27,7 +30,8 @@ type Summary struct {
 	GPUHours              float64
 	PrefixReusedRatio     float64
 	FirstAdmissionReused  float64
-	SharedHost            *HostPool // nil without one
+	SharedHost            *HostPool          // nil without one
+	Disk                  *offload.DiskStats // of all workers; nil without disk
 	HasSLA                bool
 	GoodputCompleted      int64
 	GoodputRequestRPS     float64

@@ -9,7 +9,7 @@ import (
 
 // Families are the kinds of case that FamilyCase makes.
 func Families() []string {
-	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "kv", "kvg2", "pd", "kvpd", "scale", "telemetry"}
+	return []string{"vllm", "trtllm", "sglang", "dp", "mtp", "any", "npz", "syn", "formats", "g2", "g3", "kv", "kvg2", "pd", "kvpd", "scale", "telemetry"}
 }
 
 // FamilyCase is Case(seed) for another kind of engine: TensorRT-LLM, SGLang,
@@ -17,10 +17,10 @@ func Families() []string {
 // others), any mixture, or any mixture with durations from a profile. Family
 // vllm is Case itself. Family syn is the mixture with a synthetic workload
 // instead of a trace, family formats with a trace in a format other than
-// Mooncake. Family g2 is vLLM with host memory. Families kv and kvg2 are the
-// mixture, sometimes with a synthetic workload, and g2 behind a KV router.
-// Family pd is the mixture, also with these workloads, in two pools of workers;
-// family kvpd is kv in two pools.
+// Mooncake. Family g2 is vLLM with host memory, family g3 also with a disk.
+// Families kv and kvg2 are the mixture, sometimes with a synthetic workload, and
+// g2 behind a KV router. Family pd is the mixture, also with these workloads, in
+// two pools of workers; family kvpd is kv in two pools.
 // Family scale lets workers of any of these come and go, family telemetry takes
 // samples, and now and then each does the other too.
 func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
@@ -49,6 +49,9 @@ func FamilyCase(seed uint64, family string) (*ReplayCase, error) {
 	}
 	c.Name = fmt.Sprintf("%s-%d", family, seed)
 	r := NewRand(seed ^ 0xF0A1171E5)
+	if family == "g3" {
+		return diskCase(seed)
+	}
 	if family == "g2" {
 		if seed%3 == 0 {
 			return pressed(seed), nil

@@ -124,3 +124,44 @@ func pressed(seed uint64) *ReplayCase {
 	}
 	return c
 }
+
+// diskCase is a case of family g2 with a disk behind host memory, which is made
+// small.
+func diskCase(seed uint64) (*ReplayCase, error) {
+	c, err := FamilyCase(seed, "g2")
+	if err != nil {
+		return nil, err
+	}
+	c.Name = fmt.Sprintf("g3-%d", seed)
+	r := NewRand(seed ^ 0xD15C)
+	launch := object(c.Kwargs, "extra_engine_args")
+	if !r.Chance(0.02) {
+		delete(launch, "dp_size")
+		delete(c.Engine(), "prefill_schedule_interval")
+	}
+	h := object(c.Engine(), "native_host_offload")
+	for _, name := range []string{"scope", "kv_layout_id", "shared_d2h_bandwidth_gbps", "shared_h2d_bandwidth_gbps"} {
+		delete(h, name) // a disk behind shared memory is not built
+	}
+	if n, ok := h["num_host_blocks"].(int); ok && r.Chance(0.7) {
+		h["num_host_blocks"] = min(n, r.Between(1, 12))
+	}
+	g := map[string]any{"scope": "worker_local", "num_g3_blocks": pick(r, r.Between(1, 10), r.Between(8, 60), 1000)}
+	if r.Chance(0.5) {
+		g["scope"] = "cluster_shared"
+	}
+	for _, name := range []string{"read_bandwidth_gbps", "write_bandwidth_gbps", "shared_read_bandwidth_gbps", "shared_write_bandwidth_gbps"} {
+		if r.Chance(0.75) {
+			g[name] = pick(r, 0, 0.05, 0.25, 0.3, 0.5, 1, 2, 7)
+		}
+	}
+	if r.Chance(0.6) {
+		g["latency_to_first_byte_ms"] = pick(r, 0, 0, 0.1, 0.25, 1, 2, 10)
+	}
+	limited := g["read_bandwidth_gbps"] != 0.0 || g["scope"] == "cluster_shared" && g["shared_read_bandwidth_gbps"] != 0.0
+	if !limited && g["latency_to_first_byte_ms"] == 0.0 {
+		g["latency_to_first_byte_ms"] = 0.1 // reads that take no time are not built
+	}
+	c.Engine()["g3_offload"] = g
+	return c, nil
+}

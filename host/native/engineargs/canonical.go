@@ -79,7 +79,7 @@ func engineFields() []field {
 		e("state_cache", wantObject+" or null", setLater(object, "the recurrent-state cache")),
 		e("kv_eviction_policy", `"lru" or null`, evictionPolicy),
 		e("prefix_match_unit", wantPositive+" or null", setLater(number, "a prefix match unit other than the block")),
-		e("g3_offload", wantObject+" or null", setLater(object, "G3 KV offload")),
+		e("g3_offload", wantObject+" or null", (*decoder).diskOffload),
 		e("kv_transfer_bandwidth", wantNumber+" or null", setOptReal(0, math.MaxFloat64, func(a *Args) *OptFloat { return &a.KVTransferBandwidthGBs })),
 		e("kv_transfer_timing_mode", oneOf(transferWords), setWord(transferWords, func(a *Args, i int) { a.DestinationMissing = i == 1 })),
 		e("timing_model", `an object such as {"type": "polynomial"}`, (*decoder).timing),

@@ -115,6 +115,9 @@ func (d *decoder) fault(f config.Fault) error {
 	if f.Field == config.FieldHostOffload || f.Field == config.FieldKVCacheBytes {
 		return d.offloadFault(f)
 	}
+	if f.Field == config.FieldDiskOffload {
+		return d.diskFault(f)
+	}
 	key := faultKey(f.Field)
 	if f.Field == config.FieldTotalSlots {
 		if _, said := d.at[key]; !said {

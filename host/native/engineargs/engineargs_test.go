@@ -133,14 +133,12 @@ func TestSentences(t *testing.T) {
 // unless its value is neutral.
 func TestNotBuilt(t *testing.T) {
 	for _, c := range []struct{ key, asks, neutral string }{
-		{"engine.g3_offload", `{}`, `null`},
 		{"engine.state_cache", `{}`, `null`},
 		{"engine.kv_eviction_policy", `"belady"`, `"lru"`},
 		{"engine.prefix_match_unit", `16`, `null`},
 		{"engine.kv_cache_groups", `[{}]`, `[]`},
 		{"engine.kv_cache_capacity_bytes", `5`, `null`},
 		{"g1_backend", `"kvbm"`, `"native"`},
-		{"num_g3_blocks", `4`, `null`},
 		{"enable_g4_storage", `true`, `false`},
 		{"aic_backend", `"vllm"`, `null`},
 		{"aic_system", `"h200_sxm"`, `null`},

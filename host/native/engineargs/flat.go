@@ -133,14 +133,13 @@ func flatFields() []field {
 		{"is_decode", "is_decode", wantBool, checkBool},
 		{"has_perf_model", "has_perf_model", wantBool, checkBool},
 		{"planner_profile_data", "planner_profile_data", wantPath + " or null", flatProfile},
-		{"num_g3_blocks", "num_g3_blocks", wantUint + " or null", setLater(number, "G3 KV offload")},
 		{"enable_g4_storage", "enable_g4_storage", wantBool, flatG4},
 		{"offload_batch_size", "offload_batch_size", wantPositive + " or null", checkUint},
 		{"sglang", "engine.sglang", wantObject + " or null", flatObject(flatSGLangFields)},
 		{"trtllm", "engine.trtllm", wantObject + " or null", flatObject(trtllmFields)},
 	}
 	fields = append(fields, flatHostFields()...)
-	for _, pair := range []string{"g2_to_g3", "g3_to_g2", "g2_to_g4", "g4_to_g2"} {
+	for _, pair := range []string{"g2_to_g4", "g4_to_g2"} {
 		name := "bandwidth_" + pair + "_gbps"
 		fields = append(fields, field{name, name, wantNumber + " or null", checkReal})
 	}

@@ -57,6 +57,7 @@ func (a Args) marshalEngine(w *writer) {
 		w.optWhole("kv_cache_bytes_per_token", a.KVCacheBytesPerToken)
 	}
 	a.marshalHostOffload(w)
+	a.marshalDiskOffload(w)
 	w.optReal("kv_transfer_bandwidth", a.KVTransferBandwidthGBs)
 	w.text("kv_transfer_timing_mode", transferWords[index(a.DestinationMissing)])
 	a.marshalTiming(w)
@@ -97,6 +98,32 @@ func (a Args) marshalHostOffload(w *writer) {
 	}
 	if a.KVLayoutID.Set {
 		w.optText("kv_layout_id", a.KVLayoutID)
+	}
+	w.shut()
+}
+
+// marshalDiskOffload leaves out what is as by default.
+func (a Args) marshalDiskOffload(w *writer) {
+	g, usual := a.Engine.DiskOffload, config.DefaultDiskOffload(0)
+	if g.Blocks == 0 {
+		return
+	}
+	w.open("g3_offload")
+	w.text("scope", diskScopeWords[g.Scope])
+	w.whole("num_g3_blocks", uint64(g.Blocks))
+	for _, f := range []struct {
+		name     string
+		is, wont float64
+	}{
+		{"latency_to_first_byte_ms", g.FirstByteLatencyMs, usual.FirstByteLatencyMs},
+		{"read_bandwidth_gbps", g.ReadGBs, usual.ReadGBs},
+		{"write_bandwidth_gbps", g.WriteGBs, usual.WriteGBs},
+		{"shared_read_bandwidth_gbps", g.SharedReadGBs, usual.SharedReadGBs},
+		{"shared_write_bandwidth_gbps", g.SharedWriteGBs, usual.SharedWriteGBs},
+	} {
+		if f.is != f.wont {
+			w.real(f.name, f.is)
+		}
 	}
 	w.shut()
 }

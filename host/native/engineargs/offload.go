@@ -28,19 +28,24 @@ func (d *decoder) hostOffload(v value) error {
 	return d.require(v, fields[:1])
 }
 
+// notNegative stores a number that is not below 0.
+func notNegative(at func(*config.Engine) *float64) setter {
+	return func(d *decoder, v value) error {
+		x, err := v.real()
+		if err != nil || x < 0 {
+			return errUnaccepted
+		}
+		*at(&d.args.Engine) = x
+		return nil
+	}
+}
+
 func hostOffloadFields() []field {
 	h := func(name, accepts string, set setter) field {
 		return field{name, "engine.native_host_offload." + name, accepts, set}
 	}
 	real := func(at func(*config.HostOffload) *float64) setter {
-		return func(d *decoder, v value) error {
-			x, err := v.real()
-			if err != nil || x < 0 {
-				return errUnaccepted
-			}
-			*at(&d.args.Engine.HostOffload) = x
-			return nil
-		}
+		return notNegative(func(e *config.Engine) *float64 { return at(&e.HostOffload) })
 	}
 	return []field{
 		h("num_host_blocks", wantPositive, positive(setCount(config.MaxGPUBlocks+1, func(a *Args) *int { return &a.Engine.HostOffload.Blocks }))),
@@ -51,6 +56,44 @@ func hostOffloadFields() []field {
 		h("shared_h2d_bandwidth_gbps", wantNumber, real(func(h *config.HostOffload) *float64 { return &h.SharedH2DGBs })),
 		h("latency_to_first_byte_ms", wantNumber, real(func(h *config.HostOffload) *float64 { return &h.FirstByteLatencyMs })),
 		h("kv_layout_id", wantText, setOptText(func(a *Args) *OptString { return &a.KVLayoutID })),
+	}
+}
+
+// diskScopeWords are the scopes of disks in the order of their values.
+var diskScopeWords = []string{config.WorkerLocal: "worker_local", config.DiskShared: "cluster_shared"}
+
+// diskOffload reads engine.g3_offload.
+func (d *decoder) diskOffload(v value) error {
+	switch v.kind {
+	case null:
+		return nil
+	case object:
+	default:
+		return errUnaccepted
+	}
+	d.args.Engine.DiskOffload = config.DefaultDiskOffload(0)
+	fields := diskOffloadFields()
+	if err := d.walk(v, fields); err != nil {
+		return err
+	}
+	return d.require(v, fields[:2])
+}
+
+func diskOffloadFields() []field {
+	g := func(name, accepts string, set setter) field {
+		return field{name, "engine.g3_offload." + name, accepts, set}
+	}
+	real := func(at func(*config.DiskOffload) *float64) setter {
+		return notNegative(func(e *config.Engine) *float64 { return at(&e.DiskOffload) })
+	}
+	return []field{
+		g("scope", oneOf(diskScopeWords), setWord(diskScopeWords, func(a *Args, i int) { a.Engine.DiskOffload.Scope = config.DiskScope(i) })),
+		g("num_g3_blocks", wantPositive, positive(setCount(config.MaxGPUBlocks+1, func(a *Args) *int { return &a.Engine.DiskOffload.Blocks }))),
+		g("latency_to_first_byte_ms", wantNumber, real(func(g *config.DiskOffload) *float64 { return &g.FirstByteLatencyMs })),
+		g("read_bandwidth_gbps", wantNumber, real(func(g *config.DiskOffload) *float64 { return &g.ReadGBs })),
+		g("write_bandwidth_gbps", wantNumber, real(func(g *config.DiskOffload) *float64 { return &g.WriteGBs })),
+		g("shared_read_bandwidth_gbps", wantNumber, real(func(g *config.DiskOffload) *float64 { return &g.SharedReadGBs })),
+		g("shared_write_bandwidth_gbps", wantNumber, real(func(g *config.DiskOffload) *float64 { return &g.SharedWriteGBs })),
 	}
 }
 
@@ -70,6 +113,28 @@ func (d *decoder) checkOffload() error {
 	}
 	e.KVCacheBytesPerToken = int(min(d.args.KVCacheBytesPerToken.V, math.MaxInt64))
 	return nil
+}
+
+// diskFault words what core/config says of disks.
+func (d *decoder) diskFault(f config.Fault) error {
+	key := "engine.g3_offload"
+	host := "native_host_offload"
+	if d.older {
+		key, host = "num_g3_blocks", "num_g2_blocks"
+	}
+	switch f.Code {
+	case config.NotAggregated:
+		return d.only(key, "null is accepted for worker_type "+roleWords[d.args.Engine.Role])
+	case config.NeedsHostOffload:
+		return d.only(key, "null is accepted without "+host)
+	case config.NeedsRankLocal:
+		return d.only(key, "null is accepted with native_host_offload of scope cluster_shared; a disk behind shared host memory is not built")
+	case config.Exclusive:
+		return d.only(key, "null is accepted with a dp_size above 1")
+	case config.TakesNoTime:
+		return d.only(key, "a latency_to_first_byte_ms or a limit of the bandwidth of reads is accepted; reads from a disk that take no time are not built")
+	}
+	return d.only(key, fmt.Sprintf("at most %d blocks are accepted", config.MaxGPUBlocks))
 }
 
 // offloadFault words what core/config says of host memory.
@@ -92,27 +157,32 @@ func (d *decoder) offloadFault(f config.Fault) error {
 		return d.only(key, "null is accepted without "+name)
 	case config.TooLarge:
 		if f.Field == config.FieldKVCacheBytes {
-			return d.only(bytes, "a product of host blocks, block_size and bytes per token below 2^63 is accepted")
+			return d.only(bytes, "a product of offloaded blocks, block_size and bytes per token below 2^63 is accepted")
 		}
 	}
 	return d.only(key, fmt.Sprintf("at most %d host blocks are accepted", config.MaxGPUBlocks))
 }
 
-// flatHost is what the flat form says of host memory: one pool a rank.
+// flatHost is what the flat form says of host memory and disk: one pool a rank.
 type flatHost struct {
 	blocks int
 	d2h    OptFloat
 	h2d    OptFloat
+
+	diskBlocks  int
+	write, read OptFloat
 }
 
 func flatHostFields() []field {
-	blocks := func(d *decoder, v value) error {
-		if v.kind == null {
-			return nil
+	blocks := func(at func(*decoder) *int) setter {
+		return func(d *decoder, v value) error {
+			if v.kind == null {
+				return nil
+			}
+			n, err := v.within(0, config.MaxGPUBlocks)
+			*at(d) = int(n)
+			return err
 		}
-		n, err := v.within(0, config.MaxGPUBlocks)
-		d.flatHost.blocks = int(n)
-		return err
 	}
 	bandwidth := func(at func(*decoder) *OptFloat) setter {
 		return func(d *decoder, v value) error {
@@ -128,17 +198,30 @@ func flatHostFields() []field {
 		}
 	}
 	return []field{
-		{"num_g2_blocks", "num_g2_blocks", wantUint + " or null", blocks},
+		{"num_g2_blocks", "num_g2_blocks", wantUint + " or null", blocks(func(d *decoder) *int { return &d.flatHost.blocks })},
+		{"num_g3_blocks", "num_g3_blocks", wantUint + " or null", blocks(func(d *decoder) *int { return &d.flatHost.diskBlocks })},
+		{"bandwidth_g2_to_g3_gbps", "bandwidth_g2_to_g3_gbps", wantNumber + " or null", bandwidth(func(d *decoder) *OptFloat { return &d.flatHost.write })},
+		{"bandwidth_g3_to_g2_gbps", "bandwidth_g3_to_g2_gbps", wantNumber + " or null", bandwidth(func(d *decoder) *OptFloat { return &d.flatHost.read })},
 		{"bandwidth_g1_to_g2_gbps", "bandwidth_g1_to_g2_gbps", wantNumber + " or null", bandwidth(func(d *decoder) *OptFloat { return &d.flatHost.d2h })},
 		{"bandwidth_g2_to_g1_gbps", "bandwidth_g2_to_g1_gbps", wantNumber + " or null", bandwidth(func(d *decoder) *OptFloat { return &d.flatHost.h2d })},
 	}
 }
 
-// flatOffload makes native host offload of the flat form's pool. The older
+// flatOffload makes native host offload of the flat form's pools. The older
 // release moved blocks in batches when the GPU dropped them; the model here is
 // that of the newer one.
 func (d *decoder) flatOffload() {
 	h := d.flatHost
+	if h.diskBlocks > 0 {
+		o := config.DefaultDiskOffload(h.diskBlocks)
+		if h.write.Set {
+			o.WriteGBs = h.write.V
+		}
+		if h.read.Set {
+			o.ReadGBs = h.read.V
+		}
+		d.args.Engine.DiskOffload = o
+	}
 	if h.blocks == 0 {
 		return
 	}

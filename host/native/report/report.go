@@ -106,6 +106,9 @@ func (r *Report) entries() entries {
 		e = append(e, entry{"g2_domains", fmt.Sprintf("[\n    {\n      \"capacity_blocks\": %d,\n      \"resident_blocks\": %d,\n      \"used_blocks\": %d\n    }\n  ]",
 			p.CapacityBlocks, p.ResidentBlocks, p.UsedBlocks)})
 	}
+	if d := r.Disk; d != nil {
+		e = append(e, entry{"g3_offload", diskText(d)})
+	}
 	e.whole("num_ttft_samples", r.NumTTFT)
 	e.whole("num_tpot_samples", r.NumTPOT)
 	e.whole("num_e2e_latency_samples", r.NumE2E)

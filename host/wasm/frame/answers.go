@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/stats"
 )
@@ -49,8 +50,33 @@ func SummaryFields(s *replay.Summary) []Field {
 		fields = append(fields, Field{Name: SharedHostKey, Var: &h.CapacityBlocks},
 			Field{Name: "shared_host.resident_blocks", Var: &h.ResidentBlocks}, Field{Name: "shared_host.used_blocks", Var: &h.UsedBlocks})
 	}
+	return append(fields, diskFields(s.Disk)...)
+}
+
+func diskFields(d *offload.DiskStats) []Field {
+	if d == nil {
+		return nil
+	}
+	fields := []Field{
+		{Name: DiskKey, Var: &d.Probes}, {Name: "disk.lookup_hits", Var: &d.Hits}, {Name: "disk.lookup_pending", Var: &d.Pending},
+		{Name: "disk.evictions", Var: &d.Evictions}, {Name: "disk.cross_worker_read_blocks", Var: &d.ReadOfOthers},
+		{Name: "disk.bypassed_restores", Var: &d.Bypassed}, {Name: "disk.resident_blocks", Var: &d.ResidentBlocks},
+		{Name: "disk.pending_blocks", Var: &d.PendingBlocks},
+	}
+	for _, t := range []struct {
+		name string
+		of   *offload.Traffic
+	}{{"read", &d.Read}, {"write", &d.Write}} {
+		fields = append(fields, Field{Name: "disk." + t.name + ".submitted_jobs", Var: &t.of.Submitted},
+			Field{Name: "disk." + t.name + ".completed_jobs", Var: &t.of.Completed},
+			Field{Name: "disk." + t.name + ".completed_bytes", Var: &t.of.CompletedBytes},
+			Field{Name: "disk." + t.name + ".transfer_ms", Var: &t.of.TransferMs})
+	}
 	return fields
 }
+
+// DiskKey is there if the summary has the counts of disks.
+const DiskKey = "disk.lookup_probes"
 
 // SharedHostKey is there if the summary has a shared pool of host memory.
 const SharedHostKey = "shared_host.capacity_blocks"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/core/workload"
@@ -254,6 +255,9 @@ func (s *Sim) Summary() (replay.Summary, error) {
 	}
 	if _, ok := values[frame.SharedHostKey]; ok {
 		summary.SharedHost = &replay.HostPool{}
+	}
+	if _, ok := values[frame.DiskKey]; ok {
+		summary.Disk = &offload.DiskStats{}
 	}
 	return summary, said(frame.Summarize, assign(values, frame.SummaryFields(&summary)))
 }
