@@ -179,11 +179,15 @@ func (c *control) settle(f *fleet) bool {
 }
 
 // routed notes that the router of a fleet has placed a turn where it believes so
-// many of its prompt's blocks to be.
+// many of its prompt's blocks to be. That of workers that decode, whose caches are
+// no matter, is no share of hits.
 func (c *control) routed(f *fleet, turn int32, overlap int) {
 	size := c.sim.cfg.Engine.BlockSize
 	blocks := (int(c.sim.load.Turns[turn].Input) + size - 1) / size
 	for _, t := range c.sim.books.into {
+		if c.sim.pools != nil && f.pool == ServingPool {
+			break
+		}
 		if t.routed++; blocks > 0 {
 			t.hits += float64(overlap) / float64(blocks)
 		}

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
@@ -24,9 +25,11 @@ type handoffs struct {
 	reserves  bool    // before the prompt is computed
 	transfer  config.Transfer
 	actions   []action
-	done      int   // actions that are done
-	transfers heap  // under way: by end, then by request; turn is the slot
-	links     links // instead, where they share bandwidth
+	done      int      // actions that are done
+	stalled   []action // in order: for their pools no worker is active
+	joined    bool     // one has become active since
+	transfers heap     // under way: by end, then by request; turn is the slot
+	links     links    // instead, where they share bandwidth
 	spell     plain
 }
 
@@ -121,11 +124,21 @@ func (h *handoffs) resume(m *member, rank int) {
 }
 
 // act does what is queued, and what comes of it. False: a router has to wait;
-// it is called again to go on.
+// it is called again to go on. What no worker is there for waits until one is,
+// and then comes before what is queued.
 func (h *handoffs) act() bool {
+	if h.joined {
+		h.joined = false
+		h.actions = slices.Insert(h.actions, h.done, h.stalled...)
+		h.stalled = h.stalled[:0]
+	}
 	for h.done < len(h.actions) {
 		a := h.actions[h.done]
 		h.done++
+		if a.kind == submit && len(h.pools.prefill.active) == 0 || a.kind == reserve && len(h.pools.decode.active) == 0 {
+			h.stalled = append(h.stalled, a)
+			continue
+		}
 		h.do(a)
 		h.pools.moved = true
 		if h.pools.prefill.waits || h.pools.sim.dead {
@@ -217,10 +230,8 @@ func (h *handoffs) submit(r *handoff, slot int32) {
 		r.tickets[0] = q.seek(r.turn, h.request(r, slot).Tokens)
 		return
 	}
-	var ok bool
-	if r.source, ok = q.pick(); ok {
-		h.compute(r, slot)
-	}
+	r.source = q.pick()
+	h.compute(r, slot)
 }
 
 // reserve sends the prompt to a worker that decodes.
@@ -230,10 +241,8 @@ func (h *handoffs) reserve(r *handoff, slot int32) {
 		r.tickets[1] = q.seek(r.turn, h.request(r, slot).Tokens)
 		return
 	}
-	var ok bool
-	if r.target, ok = q.pick(); ok {
-		h.makeRoom(r, slot)
-	}
+	r.target = q.pick()
+	h.makeRoom(r, slot)
 }
 
 // send takes a turn to where a router has placed it.

@@ -153,8 +153,10 @@ func (m *meter) heard(rank int, out *engine.Out, startMs, endMs float64) {
 	r := &m.ranks[rank]
 	r.saidMs, r.fresh, r.wallS, r.work = endMs, true, (endMs-startMs)/1000, out.Forward
 	for _, t := range m.into {
-		t.forwards += int64(out.Acceptance.Forwards)
-		t.accepted += int64(out.Acceptance.AcceptedTokens)
+		if m.pool == 1 {
+			t.forwards += int64(out.Acceptance.Forwards)
+			t.accepted += int64(out.Acceptance.AcceptedTokens)
+		}
 		p := &t.pools[m.pool]
 		p.CacheHitTokens += int64(out.Metrics.CacheHitTokens)
 		p.CacheTotalTokens += int64(out.Metrics.CacheTotalTokens)

@@ -92,18 +92,12 @@ type place struct {
 }
 
 // pick chooses where a request goes: to the ranks of all active workers in turn
-// (replay notes §6.3). The count goes on when workers come or go. False: none is
-// active, which ends the run.
-func (q *pool) pick() (at place, ok bool) {
-	if len(q.active) == 0 {
-		s := q.pools.sim
-		s.dead, s.fault = true, Fault{InFlight: s.books.inFlight(), NowMs: s.books.nowMs, Nobody: true}
-		return place{}, false
-	}
+// (replay notes §6.3). The count goes on when workers come or go. One is active.
+func (q *pool) pick() place {
 	ranks := q.engine.DPSize
-	next := q.turn % (len(q.active) * ranks)
-	q.turn = next + 1
-	return place{worker: q.active[next/ranks], rank: int32(next % ranks)}, true
+	at := q.turn % (len(q.active) * ranks)
+	q.turn = at + 1
+	return place{worker: q.active[at/ranks], rank: int32(at % ranks)}
 }
 
 // scheduler is the number of a rank among those of all workers.

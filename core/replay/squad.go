@@ -15,7 +15,7 @@ func (q squad) join(id int32) {
 	i, _ := slices.BinarySearch(q.active, id)
 	q.active = slices.Insert(q.active, i, id)
 	m := q.members[id]
-	m.joined = true
+	m.joined, q.pools.handoffs.joined = true, true
 	if m.meter != nil {
 		m.meter.begin(q.pools.sim.books.nowMs)
 	}

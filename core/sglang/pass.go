@@ -102,11 +102,11 @@ func (e *Rank) Ask() (timing.Query, bool) { return e.timing.Ask(e.pass.timed) }
 func (e *Rank) ShareAnswers(c *timing.Cache) { e.timing.Share(c) }
 
 // Rest is Begin for a rank that has nothing to do in a pass of its group: what
-// it says is empty, and Complete must follow. The rank must not be Ready.
+// it says is empty, even of destinations that wait for a command (engine notes
+// §3), and Complete must follow. The rank must not be Ready.
 func (e *Rank) Rest(nowMs float64) {
 	e.start(nowMs)
 	e.pass.forward = engine.Forward{}
-	e.describe()
 }
 
 // start resets what a pass says and notes down.

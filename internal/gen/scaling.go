@@ -95,14 +95,17 @@ func (c *ReplayCase) scalePools(r *Rand) {
 	c.decide(r)
 	start(r, object(c.Kwargs, "prefill_engine_args"))
 	start(r, object(c.Kwargs, "decode_engine_args"))
-	most := pick(r, 2, 3, 5, 8)
+	most, none := pick(r, 2, 3, 5, 8), pick(r, 0, 0, 0.02, 0.3)
 	for i := range c.Scaling.Decisions {
 		d := &c.Scaling.Decisions[i]
 		if d.Prefill = nil; r.Chance(0.75) {
 			d.Prefill = ptr(r.Between(1, most))
 		}
-		if r.Chance(0.02) {
+		if r.Chance(none) {
 			d.Prefill = ptr(0)
+		}
+		if r.Chance(none) {
+			d.Decode = ptr(0)
 		}
 	}
 }
