@@ -51,7 +51,7 @@ func (e *Engine) Reserve(q Request) (Handle, Code) {
 		return 0, code
 	}
 	r := &e.requests.slab[h]
-	r.status = pendingDestination
+	r.status, r.destination = pendingDestination, true
 	d := &e.destinations
 	d.pending = append(d.pending, h)
 	d.lengths.Add(r.promptLen)

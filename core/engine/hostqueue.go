@@ -33,7 +33,7 @@ func (p *parking) add(slab []request, h Handle) {
 		p.list = append(p.list, h)
 	}
 	r.leftPlace = false
-	p.lengths.counted(r).Add(r.len())
+	p.lengths.counted(r).Add(r.waits())
 }
 
 // remove takes a request off the list of those that wait for copies.
@@ -46,7 +46,7 @@ func (p *parking) remove(slab []request, h Handle) {
 	} else {
 		r.leftPlace = true
 	}
-	p.lengths.counted(r).Sub(r.len())
+	p.lengths.counted(r).Sub(r.waits())
 }
 
 // forget gives up the place that a request has left behind.

@@ -110,9 +110,9 @@ func (e *Engine) checkQueue() {
 		switch r.status {
 		case activated:
 			ready++
-			back.Add(r.len())
+			back.Add(r.waits())
 		case preempted:
-			back.Add(r.len())
+			back.Add(r.waits())
 		default:
 			fresh.Add(r.promptLen)
 		}

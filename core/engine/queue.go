@@ -7,7 +7,7 @@ import "github.com/dryserve/dryserve/core/moments"
 // describing a long queue costs nothing per pass.
 type queue struct {
 	fresh     moments.Moments // prompt lengths of requests never admitted
-	back      moments.Moments // sequence lengths of preempted and activated ones
+	back      moments.Moments // lengths of preempted and activated ones
 	activated int             // how many of them are activated
 }
 
@@ -44,7 +44,7 @@ func (q *queue) insert(slab []request, h, prev, next Handle) {
 	r.prev, r.next = prev, next
 	slab[prev].next = h
 	slab[next].prev = h
-	q.counted(r).Add(r.len())
+	q.counted(r).Add(r.waits())
 	if r.status == activated {
 		q.activated++
 	}
@@ -54,10 +54,19 @@ func (q *queue) remove(slab []request, h Handle) {
 	r := &slab[h]
 	slab[r.prev].next = r.next
 	slab[r.next].prev = r.prev
-	q.counted(r).Sub(r.len())
+	q.counted(r).Sub(r.waits())
 	if r.status == activated {
 		q.activated--
 	}
+}
+
+// waits is the length with which a request is counted: of a preempted one that of
+// its sequence, but of a destination always that of its prompt.
+func (r *request) waits() int {
+	if r.destination {
+		return r.promptLen
+	}
+	return r.len()
 }
 
 // counted is where the request is counted. A fresh request has generated

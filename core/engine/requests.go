@@ -33,6 +33,8 @@ type request struct {
 
 	source  bool   // its prompt is handed off when it completes
 	handoff uint64 // echoed
+
+	destination bool // its prompt is computed elsewhere
 	shared  int    // blocks of a destination that were resident when it was reserved
 
 	promptLen int

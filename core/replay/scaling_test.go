@@ -98,6 +98,119 @@ func TestScalingTwins(t *testing.T) {
 	}
 }
 
+// changingPools is changing for both of two pools.
+func changingPools(cfg config.Replay, n, most int, everyMs float64) config.Replay {
+	cfg = changing(cfg, n, most, everyMs)
+	lots := rng.Wyrand(8)
+	for i := range cfg.Scaling.Script {
+		cfg.Scaling.Script[i].Prefill = int(lots.Below(uint64(most))) // now and then none
+	}
+	cfg.Scaling.Script[n-1].Prefill = 2
+	return cfg
+}
+
+// The same of two pools, with samples.
+func TestScalingTwinsInPools(t *testing.T) {
+	for _, mode := range []config.RouterMode{config.RoundRobin, config.KVRouter} {
+		for _, backend := range []config.Backend{config.VLLM, config.SGLang} {
+			cfg := config.DefaultReplay(backend)
+			cfg.Engine.NumGPUBlocks, cfg.Engine.BlockSize, cfg.TraceBlockSize, cfg.CaptureRequests = 600, 16, 64, true
+			cfg.Routing.Mode = mode
+			if mode == config.KVRouter {
+				r := config.DefaultRouter()
+				r.QueueThreshold = 0.5
+				cfg.Routing.Router = &r
+			}
+			cfg = inPools(cfg, 2, 2)
+			cfg.Scaling.StartupMs, cfg.Scaling.PrefillStartupMs, cfg.Samples.EveryMs = 70, 30, 45
+			cfg = changingPools(cfg, 60, 5, 120)
+			want := replay.New(cfg, steady(t, cfg, 300, 25), replay.Options{})
+			followed(t, want, nil, math.MaxInt)
+			if len(want.Lifecycle()) < 120 || len(want.Samples()) < 100 {
+				t.Fatalf("only %d operations and %d samples: the case shows little", len(want.Lifecycle()), len(want.Samples()))
+			}
+			summary := want.Summary()
+			if summary.CompletedRequests != 300 {
+				t.Errorf("%d requests have completed, want 300", summary.CompletedRequests)
+			}
+			for name, run := range map[string]struct {
+				asked  bool
+				budget int
+			}{"steps of 1": {budget: 1}, "small steps": {budget: 7}, "asked": {asked: true, budget: 5}} {
+				other := cfg
+				if run.asked {
+					other.Scaling.Policy, other.Scaling.FirstMs = config.Asked, cfg.Scaling.Script[0].AtMs
+				}
+				s := replay.New(other, steady(t, cfg, 300, 25), replay.Options{})
+				followed(t, s, cfg.Scaling.Script, run.budget)
+				nan := cmp.Comparer(func(x, y float64) bool { return x == y || x != x && y != y })
+				for what, pair := range map[string][2]any{
+					"operations": {want.Lifecycle(), s.Lifecycle()}, "samples": {want.Samples(), s.Samples()},
+					"records": {want.Records(), s.Records()}, "handoffs": {want.Handoffs(), s.Handoffs()}, "summary": {summary, s.Summary()},
+				} {
+					if d := cmp.Diff(pair[0], pair[1], nan); d != "" {
+						t.Errorf("mode %d, backend %d, %s, %s:\n%s", mode, backend, name, what, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A step of two pools between decisions and samples allocates nothing, once as
+// much has been seen.
+func TestWatchedPoolsAllocateNothing(t *testing.T) {
+	for _, backend := range []config.Backend{config.VLLM, config.SGLang} {
+		cfg := config.DefaultReplay(backend)
+		cfg.TraceBlockSize = 64
+		cfg = inPools(cfg, 2, 3)
+		cfg.Samples.EveryMs = 5
+		cfg = changingPools(cfg, 3, 6, 100)
+		s := replay.New(cfg, steady(t, cfg, 4000, 20), replay.Options{})
+		for range 5000 {
+			s.Step(10)
+			s.ForgetSamples()
+		}
+		taken := 0
+		if n := testing.AllocsPerRun(200, func() {
+			if s.Step(10) != replay.Running {
+				t.Fatal("the run has ended")
+			}
+			taken += len(s.Samples())
+			s.ForgetSamples()
+		}); n != 0 || taken == 0 {
+			t.Errorf("backend %d: %v allocations a step, %d samples", backend, n, taken)
+		}
+	}
+}
+
+// What a pool without a worker is to do waits until one serves; if none will, the
+// run cannot end.
+func TestPoolWaitsForWorker(t *testing.T) {
+	cfg := config.DefaultReplay(config.VLLM)
+	cfg.TraceBlockSize, cfg.CaptureRequests = 64, true
+	cfg = inPools(cfg, 1, 1)
+	cfg.Scaling = config.Scaling{Policy: config.Scripted, PrefillStartupMs: 50, Script: []config.Target{
+		{AtMs: 0, Prefill: 0, Decode: config.KeepWorkers}, {AtMs: 100, Prefill: 1, Decode: config.KeepWorkers},
+	}}
+	s := replay.New(cfg, steady(t, cfg, 1, 20), replay.Options{})
+	followed(t, s, nil, math.MaxInt)
+	if h := s.Handoffs()[0]; h.PrefillAdmitMs != 0 {
+		t.Errorf("a worker that has a request is gone: the prompt was admitted at %v ms", h.PrefillAdmitMs)
+	}
+	cfg.Scaling.Script[0].AtMs, cfg.Scaling.Script[1].AtMs = 1, 5000
+	s = replay.New(cfg, steady(t, cfg, 2, 4000), replay.Options{})
+	followed(t, s, nil, math.MaxInt)
+	if h := s.Handoffs()[1]; h.PrefillAdmitMs != 5050 {
+		t.Errorf("the prompt was admitted at %v ms, want 5050", h.PrefillAdmitMs)
+	}
+	cfg.Scaling.Script = cfg.Scaling.Script[:1]
+	s = replay.New(cfg, steady(t, cfg, 2, 4000), replay.Options{})
+	if status, f := s.Step(math.MaxInt), s.Fault(); status != replay.Stuck || f.InFlight != 1 || f.Nobody {
+		t.Errorf("status %d, %+v", status, f)
+	}
+}
+
 // A step between decisions and samples allocates nothing, once as much has been
 // seen.
 func TestWatchedStepsAllocateNothing(t *testing.T) {
