@@ -35,7 +35,7 @@ type request struct {
 	handoff uint64 // echoed
 
 	destination bool // its prompt is computed elsewhere
-	shared  int    // blocks of a destination that were resident when it was reserved
+	shared      int  // blocks of a destination that were resident when it was reserved
 
 	promptLen int
 	maxOutput int

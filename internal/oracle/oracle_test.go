@@ -373,6 +373,7 @@ func TestCorpus(t *testing.T) {
 
 		"corpus-scale":     {Finished: 80, Refused: 5, DeadEnd: 5, Nobody: 2},
 		"corpus-telemetry": {Finished: 70, Refused: 3, DeadEnd: 5},
+		"corpus-scalepd":   {Finished: 60, Refused: 3, DeadEnd: 5},
 	} {
 		text, err := os.ReadFile("../../testdata/oracle/" + name + ".jsonl.gz")
 		if err != nil {
