@@ -63,9 +63,10 @@ func Compare(reference, ours Answer) []string {
 	return append(diffs, compareLists("sample", reference.Telemetry, ours.Telemetry)...)
 }
 
-// level rounds the variances of what passes worked on, and of destinations that
-// wait, which the reference sums in the order of random identities (engine notes
-// §10.1), to nine digits.
+// level rounds the variances of what passes worked on, which the reference sums
+// in the order of random identities (engine notes §10.1), to nine digits. That of
+// destinations that wait is not random: how the reference comes to its last bit is
+// not known (docs/scaling.md, Known differences).
 func level(v any) any {
 	snapshots, ok := v.([]any)
 	if !ok {
