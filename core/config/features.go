@@ -163,22 +163,32 @@ func (e Engine) checkTransfer() Fault {
 	return Fault{}
 }
 
+// tier checks the size, the scope and the speeds of memory below that of the GPU.
+func tier(blocks int, scopeKnown bool, speeds ...float64) Code {
+	for _, x := range speeds {
+		if c := ratio(x); c != Valid {
+			return c
+		}
+	}
+	switch {
+	case !scopeKnown:
+		return UnknownValue
+	case blocks < 0:
+		return Negative
+	case blocks > MaxGPUBlocks:
+		return TooLarge
+	}
+	return Valid
+}
+
 // checkDiskOffload: floats are checked even if nothing is offloaded. That there
 // are no data-parallel ranks is checked last of all, as the reference does.
 func (e Engine) checkDiskOffload() Fault {
 	d := e.DiskOffload
-	for _, x := range [...]float64{d.ReadGBs, d.WriteGBs, d.SharedReadGBs, d.SharedWriteGBs, d.FirstByteLatencyMs} {
-		if c := ratio(x); c != Valid {
-			return Fault{c, FieldDiskOffload}
-		}
+	if c := tier(d.Blocks, d.Scope <= DiskShared, d.ReadGBs, d.WriteGBs, d.SharedReadGBs, d.SharedWriteGBs, d.FirstByteLatencyMs); c != Valid {
+		return Fault{c, FieldDiskOffload}
 	}
 	switch {
-	case d.Scope > DiskShared:
-		return Fault{UnknownValue, FieldDiskOffload}
-	case d.Blocks < 0:
-		return Fault{Negative, FieldDiskOffload}
-	case d.Blocks > MaxGPUBlocks:
-		return Fault{TooLarge, FieldDiskOffload}
 	case d.Blocks == 0:
 		return Fault{}
 	case e.Role != Aggregated:
@@ -202,18 +212,10 @@ func (d DiskOffload) readsInstantly() bool {
 // checkHostOffload: floats are checked even if nothing is offloaded.
 func (e Engine) checkHostOffload() Fault {
 	h := e.HostOffload
-	for _, x := range [...]float64{h.D2HGBs, h.H2DGBs, h.SharedD2HGBs, h.SharedH2DGBs, h.FirstByteLatencyMs} {
-		if c := ratio(x); c != Valid {
-			return Fault{c, FieldHostOffload}
-		}
+	if c := tier(h.Blocks, h.Scope <= ClusterShared, h.D2HGBs, h.H2DGBs, h.SharedD2HGBs, h.SharedH2DGBs, h.FirstByteLatencyMs); c != Valid {
+		return Fault{c, FieldHostOffload}
 	}
 	switch {
-	case h.Scope > ClusterShared:
-		return Fault{UnknownValue, FieldHostOffload}
-	case h.Blocks < 0:
-		return Fault{Negative, FieldHostOffload}
-	case h.Blocks > MaxGPUBlocks:
-		return Fault{TooLarge, FieldHostOffload}
 	case h.Blocks == 0:
 		return Fault{}
 	case e.Backend != VLLM:

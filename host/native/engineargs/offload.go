@@ -13,6 +13,12 @@ var hostScopeWords = []string{config.RankLocal: "dp_rank_local", config.ClusterS
 
 // hostOffload reads engine.native_host_offload.
 func (d *decoder) hostOffload(v value) error {
+	return d.section(v, hostOffloadFields(), 1, func() { d.args.Engine.HostOffload = config.DefaultHostOffload(0) })
+}
+
+// section reads an object that may be left out or null; else begin sets the
+// defaults of its fields, of which the first so many must stand there.
+func (d *decoder) section(v value, fields []field, required int, begin func()) error {
 	switch v.kind {
 	case null:
 		return nil
@@ -20,12 +26,11 @@ func (d *decoder) hostOffload(v value) error {
 	default:
 		return errUnaccepted
 	}
-	d.args.Engine.HostOffload = config.DefaultHostOffload(0)
-	fields := hostOffloadFields()
+	begin()
 	if err := d.walk(v, fields); err != nil {
 		return err
 	}
-	return d.require(v, fields[:1])
+	return d.require(v, fields[:required])
 }
 
 // notNegative stores a number that is not below 0.
@@ -64,19 +69,7 @@ var diskScopeWords = []string{config.WorkerLocal: "worker_local", config.DiskSha
 
 // diskOffload reads engine.g3_offload.
 func (d *decoder) diskOffload(v value) error {
-	switch v.kind {
-	case null:
-		return nil
-	case object:
-	default:
-		return errUnaccepted
-	}
-	d.args.Engine.DiskOffload = config.DefaultDiskOffload(0)
-	fields := diskOffloadFields()
-	if err := d.walk(v, fields); err != nil {
-		return err
-	}
-	return d.require(v, fields[:2])
+	return d.section(v, diskOffloadFields(), 2, func() { d.args.Engine.DiskOffload = config.DefaultDiskOffload(0) })
 }
 
 func diskOffloadFields() []field {
