@@ -105,41 +105,29 @@ func (e *Engine) newDiskCopy() int32 {
 
 func (e *Engine) submitDisk(d offload.Direction, id int32, nowMs float64) {
 	x := &e.host
-	c := &x.copies[id]
-	x.keys = x.keys[:0]
-	for _, b := range c.blocks {
-		x.keys = append(x.keys, b.hash)
-	}
-	x.disk.Submit(d, offload.Copy{
-		Client: x.worker, ID: id, Order: c.order, Bytes: len(c.blocks) * x.blockBytes, Hashes: x.keys,
-	}, nowMs)
+	x.disk.Submit(d, x.describe(id, x.worker), nowMs)
 	x.underway++
 }
 
 // written ends a copy to disk.
 func (e *Engine) written(id int32) {
 	x := &e.host
-	x.keys = x.keys[:0]
-	for _, b := range x.copies[id].blocks {
-		x.memory.Done(b.hash)
-		x.keys = append(x.keys, b.hash)
+	keys := x.contents(id)
+	for _, h := range keys {
+		x.memory.Done(h)
 	}
-	x.memory.Renew(x.keys)
+	x.memory.Renew(keys)
 	e.freeCopy(id)
 }
 
 // restored ends a copy from disk: its blocks can be loaded from now on.
 func (e *Engine) restored(id int32) {
 	x := &e.host
-	c := &x.copies[id]
-	x.keys = x.keys[:0]
-	for _, b := range c.blocks {
-		x.keys = append(x.keys, b.hash)
-	}
-	x.memory.Arrive(x.keys)
-	for _, h := range x.keys { // each by itself, the first of the prompt oldest
+	keys := x.contents(id)
+	x.memory.Arrive(keys)
+	for _, h := range keys { // each by itself, the first of the prompt oldest
 		x.memory.Touch(h)
 	}
-	e.events.hostStored(c.blocks)
+	e.events.hostStored(x.copies[id].blocks)
 	e.freeCopy(id)
 }

@@ -203,15 +203,24 @@ func (e *Engine) settleDisk(nowMs float64) (ended bool) {
 // submit begins a copy, not before fromMs.
 func (e *Engine) submit(d offload.Direction, id int32, fromMs float64) {
 	x := &e.host
-	c := &x.copies[id]
-	x.keys = x.keys[:0]
-	for _, b := range c.blocks {
-		x.keys = append(x.keys, b.hash)
-	}
-	c.endMs = x.memory.Submit(d, offload.Copy{
-		Client: x.client, ID: id, Order: c.order, Bytes: len(c.blocks) * x.blockBytes, Hashes: x.keys,
-	}, fromMs)
+	x.copies[id].endMs = x.memory.Submit(d, x.describe(id, x.client), fromMs)
 	x.underway++
+}
+
+// describe is a copy as the memory or the disk is told of it by a client of
+// theirs. It is valid until the next call, and so is contents.
+func (x *host) describe(id, client int32) offload.Copy {
+	c := &x.copies[id]
+	return offload.Copy{Client: client, ID: id, Order: c.order, Bytes: len(c.blocks) * x.blockBytes, Hashes: x.contents(id)}
+}
+
+// contents are the hashes of a copy's blocks.
+func (x *host) contents(id int32) []uint64 {
+	x.keys = x.keys[:0]
+	for i := range x.copies[id].blocks {
+		x.keys = append(x.keys, x.copies[id].blocks[i].hash)
+	}
+	return x.keys
 }
 
 // newCopy makes a copy of blocks of a request, still none.
