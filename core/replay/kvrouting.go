@@ -4,6 +4,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/coverage"
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/relay"
 	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/seq"
 	"github.com/dryserve/dryserve/core/stretch"
@@ -362,24 +363,8 @@ func (s *Sim) publish(id int32, rank int, events []engine.KVEvent, blocks []engi
 
 // apply tells the router of one event of the caches of a rank.
 func (k *kvRouting) apply(id int32, rank int, e *engine.KVEvent, blocks []engine.KVBlock, nowMs float64) router.Fault {
-	x := &k.event
-	*x = router.Event{
-		Worker: int(id), Rank: rank, ID: e.ID, HasParent: e.HasParent, Parent: e.Parent,
-		Locals: x.Locals[:0], Exts: x.Exts[:0],
-	}
-	if e.Host {
-		x.Tier = router.HostPinned
-	}
-	if e.Kind == engine.Removed {
-		x.Kind = router.Removed
-	}
-	for _, b := range blocks[e.First : e.First+e.Count] {
-		x.Exts = append(x.Exts, b.Hash)
-		if x.Kind == router.Stored {
-			x.Locals = append(x.Locals, b.Local)
-		}
-	}
-	return k.router.Apply(x, nowMs)
+	relay.Event(&k.event, int(id), rank, e, blocks)
+	return k.router.Apply(&k.event, nowMs)
 }
 
 // publishCopies tells the router of the copies of an idle worker that have just

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/group"
+	"github.com/dryserve/dryserve/core/relay"
 	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/seq"
 	"github.com/dryserve/dryserve/host/native/engineargs"
@@ -252,20 +253,9 @@ func (f *fleet) complete(w int) {
 }
 
 func (f *fleet) publish(w, rank int, out *engine.Out) {
-	for _, e := range out.KVEvents {
-		x := router.Event{Worker: w, Rank: rank, ID: e.ID, HasParent: e.HasParent, Parent: e.Parent}
-		if e.Host {
-			x.Tier = router.HostPinned
-		}
-		if e.Kind == engine.Removed {
-			x.Kind = router.Removed
-		}
-		for _, b := range out.KVBlocks[e.First : e.First+e.Count] {
-			x.Exts = append(x.Exts, b.Hash)
-			if x.Kind == router.Stored {
-				x.Locals = append(x.Locals, b.Local)
-			}
-		}
+	for i := range out.KVEvents {
+		var x router.Event
+		relay.Event(&x, w, rank, &out.KVEvents[i], out.KVBlocks)
 		if fault := f.router.Apply(&x, f.nowMs); !fault.OK() {
 			f.t.Fatalf("event %+v: %+v", x, fault)
 		}

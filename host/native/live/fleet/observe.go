@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/core/relay"
 	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/host/native/live/worker"
 )
@@ -49,22 +50,10 @@ func (o *observer) publish(rank int, events []engine.KVEvent, blocks []engine.KV
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.o.Clock.NowMs()
-	for _, e := range events {
-		x := &o.event
-		*x = router.Event{Worker: o.worker, Rank: rank, ID: e.ID, HasParent: e.HasParent, Parent: e.Parent, Locals: x.Locals[:0], Exts: x.Exts[:0]}
-		if e.Host {
-			x.Tier = router.HostPinned
-		}
-		if e.Kind == engine.Removed {
-			x.Kind = router.Removed
-		}
-		for _, b := range blocks[e.First : e.First+e.Count] {
-			x.Exts = append(x.Exts, b.Hash)
-			if x.Kind == router.Stored {
-				x.Locals = append(x.Locals, b.Local)
-			}
-		}
-		if fault := f.router.Apply(x, now); !fault.OK() {
+	for i := range events {
+		e := &events[i]
+		relay.Event(&o.event, o.worker, rank, e, blocks)
+		if fault := f.router.Apply(&o.event, now); !fault.OK() {
 			f.warn("the router refuses an event of a cache", "worker", o.worker, "rank", rank, "event", e.ID, "reason", fault.Event.Why)
 		}
 	}
