@@ -21,8 +21,7 @@ func (s aggregate) hire(id int32) {
 
 func (s aggregate) join(id int32) {
 	p := &s.placing
-	i, _ := slices.BinarySearch(p.active, id)
-	p.active = slices.Insert(p.active, i, id)
+	p.active = with(p.active, id)
 	if m := s.meter(id); m != nil {
 		m.begin(s.books.nowMs)
 	}
@@ -38,8 +37,7 @@ func (s aggregate) join(id int32) {
 
 func (s aggregate) retire(id int32) {
 	p := &s.placing
-	i, _ := slices.BinarySearch(p.active, id)
-	p.active = slices.Delete(p.active, i, i+1)
+	p.active = without(p.active, id)
 	if s.kv != nil {
 		s.kv.router.Drain(int(id))
 	}
@@ -85,11 +83,14 @@ func (s aggregate) settle() bool {
 	return !s.halfway
 }
 
-func (s aggregate) waiting() int {
-	if s.kv == nil {
+func (s aggregate) waiting() int { return s.kv.waiting() }
+
+// waiting is the number of requests in the queue of the router, if there is one.
+func (k *kvRouting) waiting() int {
+	if k == nil {
 		return 0
 	}
-	return s.kv.router.Waiting()
+	return k.router.Waiting()
 }
 
 // enter lets the router know a worker.

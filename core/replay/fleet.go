@@ -96,6 +96,17 @@ func put(list *[]post, p post) {
 	*list = slices.Insert(*list, i, p)
 }
 
+// with and without put a number into an ascending list and take it out.
+func with(list []int32, id int32) []int32 {
+	i, _ := slices.BinarySearch(list, id)
+	return slices.Insert(list, i, id)
+}
+
+func without(list []int32, id int32) []int32 {
+	i, _ := slices.BinarySearch(list, id)
+	return slices.Delete(list, i, i+1)
+}
+
 func appendIDs(to []int32, list []post) []int32 {
 	for _, p := range list {
 		to = append(to, p.id)

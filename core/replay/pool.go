@@ -1,8 +1,6 @@
 package replay
 
 import (
-	"slices"
-
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/group"
@@ -109,8 +107,7 @@ func (q *pool) wake(m *member) {
 		return
 	}
 	m.due = true
-	i, _ := slices.BinarySearch(q.due, m.id)
-	q.due = slices.Insert(q.due, i, m.id)
+	q.due = with(q.due, m.id)
 }
 
 // rest takes a worker that has nothing more to do out of the scan.
@@ -118,8 +115,7 @@ func (q *pool) rest(m *member) {
 	m.skipped = true
 	if m.due {
 		m.due = false
-		i, _ := slices.BinarySearch(q.due, m.id)
-		q.due = slices.Delete(q.due, i, i+1)
+		q.due = without(q.due, m.id)
 	}
 }
 

@@ -104,13 +104,7 @@ func (p *pools) step(budget int) Status {
 		p.stage, p.moved = receiving, false
 		budget -= p.settle()
 	}
-	if s.unanswered() {
-		return NeedTiming
-	}
-	if s.control != nil && s.control.asked {
-		return NeedScaling
-	}
-	return Running
+	return s.paused()
 }
 
 // next is the time of the next event in ms, +Inf if there is none.

@@ -335,6 +335,11 @@ func (s *Sim) Step(budget int) Status {
 		s.books.tick(t)
 		budget -= s.settle()
 	}
+	return s.paused()
+}
+
+// paused is the status of a run whose budget is used up.
+func (s *Sim) paused() Status {
 	if s.unanswered() {
 		return NeedTiming
 	}

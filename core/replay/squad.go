@@ -1,7 +1,5 @@
 package replay
 
-import "slices"
-
 // squad is the crew of one of two pools.
 type squad struct{ *pool }
 
@@ -12,8 +10,7 @@ func (q squad) hire(id int32) {
 }
 
 func (q squad) join(id int32) {
-	i, _ := slices.BinarySearch(q.active, id)
-	q.active = slices.Insert(q.active, i, id)
+	q.active = with(q.active, id)
 	m := q.members[id]
 	m.joined, q.pools.handoffs.joined = true, true
 	if m.meter != nil {
@@ -25,8 +22,7 @@ func (q squad) join(id int32) {
 }
 
 func (q squad) retire(id int32) {
-	i, _ := slices.BinarySearch(q.active, id)
-	q.active = slices.Delete(q.active, i, i+1)
+	q.active = without(q.active, id)
 	if q.kv != nil {
 		q.kv.router.Drain(int(id))
 	}
@@ -58,12 +54,7 @@ func (q squad) settle() bool {
 	return !q.waits && !q.pools.sim.dead
 }
 
-func (q squad) waiting() int {
-	if q.kv == nil {
-		return 0
-	}
-	return q.kv.router.Waiting()
-}
+func (q squad) waiting() int { return q.kv.waiting() }
 
 // gauge notes how a rank is after a command.
 func (m *member) gauge(rank int32) {
