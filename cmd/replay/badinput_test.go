@@ -321,33 +321,47 @@ func TestFullStandardOutput(t *testing.T) {
 	}
 }
 
-// testdata/cli/rejected.json holds what the reference's command line rejects.
-func TestRejectedAsReference(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/cli/rejected.json")
+// recordedCommand is a command line, and how the reference's ends.
+type recordedCommand struct {
+	Name   string
+	Argv   []string
+	Files  map[string]string
+	Status int    `json:"reference_status"`
+	Want   string // our sentence, if it is rejected
+}
+
+func recordedCommands(t *testing.T, file string) (cases []recordedCommand) {
+	t.Helper()
+	data, err := os.ReadFile("../../testdata/cli/" + file)
 	if err != nil {
 		t.Fatal(err)
-	}
-	var cases []struct {
-		Name   string
-		Argv   []string
-		Files  map[string]string
-		Status int `json:"reference_status"`
-		Want   string
 	}
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
+	return cases
+}
+
+// invoke runs it where its files are.
+func (c *recordedCommand) invoke(t *testing.T) outcome {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range c.Files {
+		put(t, dir, name, text)
+	}
+	return invoke(t, dir, c.Argv...)
+}
+
+// testdata/cli/rejected.json holds what the reference's command line rejects.
+func TestRejectedAsReference(t *testing.T) {
+	cases := recordedCommands(t, "rejected.json")
 	if len(cases) < 68 {
 		t.Fatalf("only %d cases", len(cases))
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			for name, text := range c.Files {
-				put(t, dir, name, text)
-			}
-			got := invoke(t, dir, c.Argv...)
+			got := c.invoke(t)
 			if c.Status != 0 {
 				expect(t, got, c.Status, strings.TrimPrefix(c.Want, "replay: "))
 				return
@@ -362,27 +376,11 @@ func TestRejectedAsReference(t *testing.T) {
 // testdata/cli/awaiting.json holds the others: what is not built yet is refused
 // by name, what is built ends as the reference does.
 func TestAwaiting(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/cli/awaiting.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []struct {
-		Name   string
-		Argv   []string
-		Files  map[string]string
-		Status int `json:"reference_status"`
-	}
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
+	cases := recordedCommands(t, "awaiting.json")
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			for name, text := range c.Files {
-				put(t, dir, name, text)
-			}
-			got := invoke(t, dir, c.Argv...)
+			got := c.invoke(t)
 			if got.status == 2 && strings.Contains(got.stderr, " is not built yet ") {
 				return
 			}

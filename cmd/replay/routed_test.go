@@ -152,15 +152,35 @@ func readLines(t *testing.T, path string) (lines []map[string]any) {
 	return lines
 }
 
+// spelled are the lines of requests in order, edited, without nulls, and with
+// histories of admission only where there is something to see.
+func spelled(t *testing.T, path string, edit func(m map[string]any)) (out []string) {
+	t.Helper()
+	for _, m := range readLines(t, path) {
+		if m["readmission_count"] == 0.0 {
+			delete(m, "admission_history")
+		}
+		edit(m)
+		withoutNulls(m)
+		text, err := json.Marshal(m) // sorted keys
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, string(text))
+	}
+	slices.Sort(out)
+	return out
+}
+
 // compareRouted compares the lines of requests, routing and all. The recorded
 // ones have no nulls and histories of admission only where there is something to
 // see; those of ordinary runs count workers by their first request and do not tell
 // ranks apart.
 func compareRouted(t *testing.T, gotPath, wantPath string, canonical bool) {
 	t.Helper()
-	spell := func(path string) (out []string) {
+	spell := func(path string) []string {
 		number, count := map[[2]any]float64{}, map[any]float64{} // by pool
-		for _, m := range readLines(t, path) {
+		return spelled(t, path, func(m map[string]any) {
 			if id, is := m["uuid"].(string); is { // as the canonical mode writes ids
 				low := strings.ReplaceAll(id[19:], "-", "")
 				n := 0.0
@@ -171,9 +191,6 @@ func compareRouted(t *testing.T, gotPath, wantPath string, canonical bool) {
 			}
 			if !canonical {
 				delete(m, "uuid")
-			}
-			if m["readmission_count"] == 0.0 {
-				delete(m, "admission_history")
 			}
 			for _, h := range m["routing_history"].([]any) {
 				h := h.(map[string]any)
@@ -193,15 +210,7 @@ func compareRouted(t *testing.T, gotPath, wantPath string, canonical bool) {
 					m[field] = number[[2]any{pool, m[field]}]
 				}
 			}
-			withoutNulls(m)
-			text, err := json.Marshal(m) // sorted keys
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, string(text))
-		}
-		slices.Sort(out)
-		return out
+		})
 	}
 	got, want := spell(gotPath), spell(wantPath)
 	for i := range min(len(got), len(want)) {
@@ -218,23 +227,12 @@ func compareRouted(t *testing.T, gotPath, wantPath string, canonical bool) {
 // the lots of two routers have decided in the recorded run.
 func compareUnplaced(t *testing.T, gotPath, wantPath string) {
 	t.Helper()
-	spell := func(path string) (out []string) {
-		for _, m := range readLines(t, path) {
+	spell := func(path string) []string {
+		return spelled(t, path, func(m map[string]any) {
 			for _, key := range []string{"uuid", "prefill_worker_idx", "decode_worker_idx", "routing_history"} {
 				delete(m, key)
 			}
-			if m["readmission_count"] == 0.0 {
-				delete(m, "admission_history")
-			}
-			withoutNulls(m)
-			text, err := json.Marshal(m) // sorted keys
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, string(text))
-		}
-		slices.Sort(out)
-		return out
+		})
 	}
 	if got, want := spell(gotPath), spell(wantPath); !slices.Equal(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)

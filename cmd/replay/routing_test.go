@@ -131,8 +131,9 @@ func TestRouterSeed(t *testing.T) {
 		seeded := func(seed string) string {
 			return fmt.Sprint(workersOf(t, dir, "t.jsonl", "--num-workers", "4", "--router-mode", mode, "--router-seed", seed))
 		}
-		if seeded("1") != seeded("1") || seeded("1") == seeded("2") {
-			t.Errorf("%s: %s with seed 1, %s with seed 2", mode, seeded("1"), seeded("2"))
+		one, again, two := seeded("1"), seeded("1"), seeded("2")
+		if one != again || one == two {
+			t.Errorf("%s: %s and %s with seed 1, %s with seed 2", mode, one, again, two)
 		}
 		if canonical := fmt.Sprint(workersOf(t, dir, "t.jsonl", "--num-workers", "4", "--router-mode", mode)); canonical != seeded(fmt.Sprint(config.CanonicalSeed)) {
 			t.Errorf("%s: the default seed is not the canonical one", mode)

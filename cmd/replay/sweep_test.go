@@ -47,15 +47,6 @@ func kept(t *testing.T, path string) []string {
 	return lines[1:] // the first one is empty
 }
 
-func lineOf(t *testing.T, text string) line {
-	t.Helper()
-	var l line
-	if err := json.Unmarshal([]byte(text), &l); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	return l
-}
-
 // A point's report is that of the same replay, for every kind of axis and
 // workload; GPUs are those of all workers.
 func TestSweepPointsAreReplays(t *testing.T) {

@@ -315,6 +315,25 @@ func TestStreamedProvider(t *testing.T) {
 	}
 }
 
+// answering steps a run until 3,000 requests have ended, and answers what it asks;
+// then it counts what a step allocates. ended is how many have ended so far.
+func answering(s *replay.Sim) (allocs float64, ended func() int64) {
+	step := func() {
+		if s.Step(16) == replay.NeedTiming {
+			q, _ := s.Query()
+			s.Answer(2 + 0.01*float64(q.Batch*q.ISL)/float64(1+q.OSL))
+		}
+	}
+	ended = func() int64 {
+		n, _ := s.Progress()
+		return n
+	}
+	for ended() < 3000 {
+		step()
+	}
+	return testing.AllocsPerRun(500, step), ended
+}
+
 // A run whose questions are answered allocates no more than any other. (The
 // plain engine of SGLang is tested so in its package.)
 func TestWarmProviderDoesNotAllocate(t *testing.T) {
@@ -327,20 +346,8 @@ func TestWarmProviderDoesNotAllocate(t *testing.T) {
 		cfg.NumWorkers, cfg.Engine.Backend = 2, c.backend
 		cfg.Engine.Timing = config.Timing{Kind: config.External}
 		s := replay.New(cfg, steady(t, cfg, 6000, 60), c.options)
-		step := func() {
-			if s.Step(16) == replay.NeedTiming {
-				q, _ := s.Query()
-				s.Answer(2 + 0.01*float64(q.Batch*q.ISL)/float64(1+q.OSL))
-			}
-		}
-		ended := func() int64 {
-			n, _ := s.Progress()
-			return n
-		}
-		for ended() < 3000 {
-			step()
-		}
-		if allocs := testing.AllocsPerRun(500, step); allocs != 0 {
+		allocs, ended := answering(s)
+		if allocs != 0 {
 			t.Errorf("%s: %v allocations a step, want 0", c.name, allocs)
 		}
 		if ended() <= 3000 {

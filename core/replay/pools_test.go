@@ -220,20 +220,8 @@ func TestWarmPoolsDoNotAllocate(t *testing.T) {
 				c.build = steady
 			}
 			s := replay.New(cfg, c.build(t, cfg, 6000, 90), replay.Options{})
-			step := func() {
-				if s.Step(16) == replay.NeedTiming {
-					q, _ := s.Query()
-					s.Answer(2 + 0.01*float64(q.Batch*q.ISL)/float64(1+q.OSL))
-				}
-			}
-			ended := func() int64 {
-				n, _ := s.Progress()
-				return n
-			}
-			for ended() < 3000 {
-				step()
-			}
-			if allocs := testing.AllocsPerRun(500, step); allocs != 0 {
+			allocs, ended := answering(s)
+			if allocs != 0 {
 				t.Errorf("%v allocations a step, want 0", allocs)
 			}
 			if n := ended(); n <= 3000 || n == 6000 {

@@ -157,6 +157,24 @@ func TestScalingTwinsInPools(t *testing.T) {
 	}
 }
 
+// watched warms a run with samples for so many steps; then it counts what a step
+// allocates and the samples taken meanwhile.
+func watched(t *testing.T, s *replay.Sim, warm int) (allocs float64, taken int) {
+	t.Helper()
+	for range warm {
+		s.Step(10)
+		s.ForgetSamples()
+	}
+	allocs = testing.AllocsPerRun(200, func() {
+		if s.Step(10) != replay.Running {
+			t.Fatal("the run has ended")
+		}
+		taken += len(s.Samples())
+		s.ForgetSamples()
+	})
+	return allocs, taken
+}
+
 // A step of two pools between decisions and samples allocates nothing, once as
 // much has been seen.
 func TestWatchedPoolsAllocateNothing(t *testing.T) {
@@ -166,19 +184,8 @@ func TestWatchedPoolsAllocateNothing(t *testing.T) {
 		cfg = inPools(cfg, 2, 3)
 		cfg.Samples.EveryMs = 5
 		cfg = changingPools(cfg, 3, 6, 100)
-		s := replay.New(cfg, steady(t, cfg, 4000, 20), replay.Options{})
-		for range 5000 {
-			s.Step(10)
-			s.ForgetSamples()
-		}
-		taken := 0
-		if n := testing.AllocsPerRun(200, func() {
-			if s.Step(10) != replay.Running {
-				t.Fatal("the run has ended")
-			}
-			taken += len(s.Samples())
-			s.ForgetSamples()
-		}); n != 0 && !checked || taken == 0 { // checking allocates
+		n, taken := watched(t, replay.New(cfg, steady(t, cfg, 4000, 20), replay.Options{}), 5000)
+		if n != 0 && !checked || taken == 0 { // checking allocates
 			t.Errorf("backend %d: %v allocations a step, %d samples", backend, n, taken)
 		}
 	}
@@ -218,19 +225,7 @@ func TestWatchedStepsAllocateNothing(t *testing.T) {
 	cfg.NumWorkers, cfg.TraceBlockSize = 3, 64
 	cfg.Samples.EveryMs = 5
 	cfg = changing(cfg, 3, 6, 100)
-	s := replay.New(cfg, steady(t, cfg, 4000, 20), replay.Options{})
-	for range 4000 {
-		s.Step(10)
-		s.ForgetSamples()
-	}
-	taken := 0
-	if n := testing.AllocsPerRun(200, func() {
-		if s.Step(10) != replay.Running {
-			t.Fatal("the run has ended")
-		}
-		taken += len(s.Samples())
-		s.ForgetSamples()
-	}); n != 0 || taken == 0 {
+	if n, taken := watched(t, replay.New(cfg, steady(t, cfg, 4000, 20), replay.Options{}), 4000); n != 0 || taken == 0 {
 		t.Errorf("%v allocations a step, %d samples", n, taken)
 	}
 }
