@@ -231,12 +231,10 @@ func TestBadInput(t *testing.T) {
 }
 
 // notYet tells what core.wasm does not do: a trace in a format that it does not
-// read, a KV router, a picture, workers in two pools.
+// read, a picture.
 func notYet(got outcome) bool {
 	for _, end := range []string{
 		"which core.wasm does not read yet; want mooncake or mooncake-delta, or --engine native\n",
-		"--engine native, or another mode, is accepted\n",
-		"for workers in two pools; --engine native is accepted\n",
 		"which tells of single passes; --engine native is accepted\n",
 	} {
 		if got.status == 2 && strings.HasSuffix(got.stderr, end) {

@@ -56,7 +56,7 @@ func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surrou
 	}
 	load, err := o.load(ctx, cfg, around)
 	if err == nil {
-		err = o.targets(load)
+		load.Targets, err = o.targets(len(load.Turns))
 	}
 	if err != nil {
 		return nil, err
@@ -158,18 +158,23 @@ func (n *native) simulate(ctx context.Context, host drive.Options) (*finished, e
 		return out, nil
 	case replay.Stuck:
 		f := sim.Fault()
+		class := ""
 		if !f.Router.OK() {
-			return nil, routerFault(f, sim.RouterClass(f.Router.Full.Class))
+			class = sim.RouterClass(f.Router.Full.Class)
 		}
-		return nil, stuckError(f)
+		return nil, stuckError(f, class)
 	}
 	return nil, fmt.Errorf("the simulation stopped in an unknown state (%d)", status)
 }
 
 func sinceMs(start time.Time) float64 { return float64(time.Since(start).Nanoseconds()) / 1e6 }
 
-// stuckError words why a run cannot go on under parity.
-func stuckError(f replay.Fault) error {
+// stuckError words why a run cannot go on, under parity or for its KV router. class
+// is that of the router that is full, if one is.
+func stuckError(f replay.Fault, class string) error {
+	if !f.Router.OK() {
+		return routerFault(f, class)
+	}
 	if f.Nobody {
 		return fmt.Errorf("at %g ms a request arrives and no worker serves; a --scaling-script that keeps at least one worker active is accepted", f.NowMs)
 	}
@@ -184,11 +189,11 @@ type sandboxed struct {
 	runner  *runner.Runner
 	release func(*runner.Runner)
 	sim     *runner.Sim
-	keep    bool // records are asked for
+	cfg     config.Replay
 }
 
 func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg config.Replay) (prepared, error) {
-	s := &sandboxed{keep: cfg.CaptureRequests, release: around.release}
+	s := &sandboxed{cfg: cfg, release: around.release}
 	var spec synth.Spec
 	var err error
 	if len(o.traces) == 0 {
@@ -214,11 +219,23 @@ func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg
 			}
 		}
 	}
+	if err == nil {
+		err = s.direct(o)
+	}
 	if err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// direct says where requests go, if the command line does.
+func (s *sandboxed) direct(o *options) error {
+	targets, err := o.targets(s.sim.Turns())
+	if err != nil || targets == nil {
+		return err
+	}
+	return s.sim.Direct(targets)
 }
 
 // newRunner compiles core.wasm or finds it compiled. The usual place for that
@@ -263,15 +280,15 @@ func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished
 	switch p.Status {
 	case frame.Done:
 	case frame.Failed:
-		return nil, stuckError(p.Fault)
+		return nil, stuckError(p.Fault, p.Class)
 	default:
 		return nil, fmt.Errorf("the simulation stopped in an unknown state (%d)", p.Status)
 	}
 	if out.Summary, err = s.sim.Summary(); err != nil {
 		return nil, err
 	}
-	if s.keep {
-		if out.records, out.admissions, err = s.sim.Records(); err != nil {
+	if s.cfg.CaptureRequests {
+		if err := s.requests(out); err != nil {
 			return nil, err
 		}
 	}
@@ -281,4 +298,20 @@ func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished
 	out.named = s.sim.NamesSessions()
 	out.load, err = s.sim.Outline()
 	return out, err
+}
+
+// requests takes what is known of each request.
+func (s *sandboxed) requests(out *finished) (err error) {
+	if out.records, out.admissions, err = s.sim.Records(); err != nil {
+		return err
+	}
+	if s.cfg.Disaggregated() {
+		if out.handoffs, err = s.sim.Handoffs(); err != nil {
+			return err
+		}
+	}
+	if s.cfg.Routing.Mode == config.KVRouter {
+		out.route, err = s.sim.Routes()
+	}
+	return err
 }

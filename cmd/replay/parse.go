@@ -76,12 +76,6 @@ func (o *options) check(all *pflag.FlagSet) error {
 // nativeOnly names what is asked for that core.wasm does not do, and what is
 // accepted instead; "" if there is nothing.
 func (o *options) nativeOnly() string {
-	if o.disaggregated() {
-		return "workers in two pools; --engine native is accepted"
-	}
-	if o.route.mode == "kv_router" || o.route.mode == "direct" {
-		return "--router-mode " + o.route.mode + "; --engine native, or another mode, is accepted"
-	}
 	if o.given("scaling-script") {
 		return "--scaling-script; --engine native is accepted"
 	}

@@ -46,7 +46,10 @@ func TestGoldenRouted(t *testing.T) {
 				if seed != "" {
 					args = append(args, "--router-seed", seed)
 				}
-				ok(t, invoke(t, dir, append(args, "--report-json", "r.json", "--report-jsonl", "r.jsonl")...))
+				for name, more := range map[string][]string{"r": nil, "wasm": sandbox} {
+					ok(t, invoke(t, dir, append(append(args, "--report-json", name+".json", "--report-jsonl", name+".jsonl"), more...)...))
+				}
+				sameBytes(t, dir, "r", "wasm")
 				return filepath.Join(dir, "r.json"), filepath.Join(dir, "r.jsonl")
 			}
 			if _, err := os.Stat(canonical); err == nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/dryserve/dryserve/core/queue"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/router"
-	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/engineargs"
 	"github.com/dryserve/dryserve/host/native/routerconfig"
@@ -143,25 +142,26 @@ func (o *options) warnRouting(say func(text string)) {
 // maxTargetsBytes bounds the file of --direct-workers.
 const maxTargetsBytes = 1 << 30
 
-// targets reads the workers of --direct-workers into a workload.
-func (o *options) targets(load *workload.Workload) error {
+// targets reads the workers of --direct-workers for so many requests; nil: the
+// routing is another.
+func (o *options) targets(requests int) ([]int32, error) {
 	if !o.given("direct-workers") {
-		return nil
+		return nil, nil
 	}
 	path := o.route.direct
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("--direct-workers: cannot open %s: %w; a file with a worker for each request is accepted", path, cliutil.Reason(err))
+		return nil, fmt.Errorf("--direct-workers: cannot open %s: %w; a file with a worker for each request is accepted", path, cliutil.Reason(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxTargetsBytes+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("--direct-workers: cannot read %s: %w", path, cliutil.Reason(err))
+		return nil, fmt.Errorf("--direct-workers: cannot read %s: %w", path, cliutil.Reason(err))
 	case len(data) > maxTargetsBytes:
-		return fmt.Errorf("--direct-workers: %s is larger than %d MiB; a worker for each request is accepted", path, maxTargetsBytes>>20)
+		return nil, fmt.Errorf("--direct-workers: %s is larger than %d MiB; a worker for each request is accepted", path, maxTargetsBytes>>20)
 	}
-	targets := make([]int32, 0, len(load.Turns))
+	targets := make([]int32, 0, requests)
 	line := 0
 	for text := range bytes.Lines(data) {
 		line++
@@ -170,15 +170,14 @@ func (o *options) targets(load *workload.Workload) error {
 		}
 		w, err := strconv.Atoi(string(text))
 		if err != nil || w < 0 || w >= o.numWorkers {
-			return fmt.Errorf("%s:%d: found %s, want a worker from 0 to %d", path, line, cliutil.Quote(string(text)), o.numWorkers-1)
+			return nil, fmt.Errorf("%s:%d: found %s, want a worker from 0 to %d", path, line, cliutil.Quote(string(text)), o.numWorkers-1)
 		}
 		targets = append(targets, int32(w))
 	}
-	if len(targets) != len(load.Turns) {
-		return fmt.Errorf("%s: has %d workers for the %d requests of the trace; one for each is accepted", path, len(targets), len(load.Turns))
+	if len(targets) != requests {
+		return nil, fmt.Errorf("%s: has %d workers for the %d requests of the trace; one for each is accepted", path, len(targets), requests)
 	}
-	load.Targets = targets
-	return nil
+	return targets, nil
 }
 
 // routerFault words why the KV router could not go on; the reference aborts on

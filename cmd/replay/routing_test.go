@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,8 +64,6 @@ func TestBadRouting(t *testing.T) {
 		{`--router-mode kv_router --router-config {"router_tracking_hash":"keyed-xxh3-v1","router_tracking_key_file":"none.key","router_tracking_key_id":"k"}`, 1,
 			"router_tracking_key_file: none.key: no such file or directory"},
 		{"--router-mode kv_router --router-policy-config p.yaml", 1, `at 0 ms: router policy class "b-all" queue requests limit reached (current=1, limit=1)`},
-		{"--engine wasm --router-mode kv_router", 2, "--engine wasm is not built yet for --router-mode kv_router; --engine native, or another mode, is accepted"},
-		{"--engine wasm --router-mode direct", 2, "--engine wasm is not built yet for --router-mode direct; --engine native, or another mode, is accepted"},
 		{`--router-mode kv_router --extra-engine-args {"engine":{"kv_cache_bytes_per_token":9,"native_host_offload":{"num_host_blocks":4,"scope":"cluster_shared","kv_layout_id":"a"}}}`, 1,
 			`--router-mode kv_router is not built yet for host memory that all workers share; "scope": "dp_rank_local" in native_host_offload is accepted`},
 		{`--router-mode kv_router --extra-engine-args {"engine":{"kv_cache_bytes_per_token":9,"native_host_offload":{"num_host_blocks":4},"g3_offload":{"scope":"worker_local","num_g3_blocks":4}}}`, 1,
@@ -90,7 +89,9 @@ func TestBadRouting(t *testing.T) {
 			put(t, dir, "p.yaml", policy)
 			put(t, dir, "w.txt", "0\n\n1\n0\n1\n")
 			put(t, dir, "word.txt", "one\n")
-			expect(t, invoke(t, dir, append([]string{"t.jsonl"}, strings.Fields(c.args)...)...), c.status, c.want)
+			args := append([]string{"t.jsonl"}, strings.Fields(c.args)...)
+			expect(t, invoke(t, dir, args...), c.status, c.want)
+			expect(t, invoke(t, dir, append(slices.Clone(sandbox), args...)...), c.status, c.want)
 		})
 	}
 }
@@ -109,8 +110,8 @@ func TestDirectWorkers(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "t.jsonl", burst(6, ""))
 	put(t, dir, "w.txt", "2\n0\n 1 \n2\n2\n0")
-	for _, engine := range []string{"fast", "plain"} {
-		got := workersOf(t, dir, "t.jsonl", "--router-mode", "direct", "--direct-workers", "w.txt", "--num-workers", "3", "--engine-impl", engine)
+	for engine, more := range map[string][]string{"fast": nil, "plain": {"--engine-impl", "plain"}, "wasm": sandbox} {
+		got := workersOf(t, dir, append(more, "t.jsonl", "--router-mode", "direct", "--direct-workers", "w.txt", "--num-workers", "3")...)
 		if fmt.Sprint(got) != "[2 0 1 2 2 0]" {
 			t.Errorf("%s: %v", engine, got)
 		}
@@ -122,11 +123,9 @@ func TestRouterSeed(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "t.jsonl", burst(40, ""))
 	for _, mode := range []string{"random", "power-of-two", "least-loaded", "kv_router"} {
-		if mode != "kv_router" { // the sandbox draws the same lots
-			args := []string{"t.jsonl", "--num-workers", "4", "--router-mode", mode, "--router-seed", "1"}
-			if native, wasm := workersOf(t, dir, args...), workersOf(t, dir, append(args, sandbox...)...); fmt.Sprint(native) != fmt.Sprint(wasm) {
-				t.Errorf("%s: %v, in core.wasm %v", mode, native, wasm)
-			}
+		args := []string{"t.jsonl", "--num-workers", "4", "--router-mode", mode, "--router-seed", "1"}
+		if native, wasm := workersOf(t, dir, args...), workersOf(t, dir, append(args, sandbox...)...); fmt.Sprint(native) != fmt.Sprint(wasm) {
+			t.Errorf("%s: %v, in core.wasm %v", mode, native, wasm)
 		}
 		seeded := func(seed string) string {
 			return fmt.Sprint(workersOf(t, dir, "t.jsonl", "--num-workers", "4", "--router-mode", mode, "--router-seed", seed))

@@ -264,7 +264,7 @@ func (r *sweeping) do(ctx context.Context, task int) (*sweep.Outcome, error) {
 	load, err := r.loads.get(r.points[i].source, func() (*workload.Workload, error) {
 		load, err := o.load(ctx, cfg, &surroundings{})
 		if err == nil {
-			err = o.targets(load)
+			load.Targets, err = o.targets(len(load.Turns))
 		}
 		return load, o.locate(err)
 	})

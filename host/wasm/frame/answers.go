@@ -144,40 +144,34 @@ func (c *RowColumns) Fields() []Field {
 
 // Add appends a record and its admissions.
 func (c *RowColumns) Add(r *replay.Record, admissions []replay.Admission) {
-	c.Turn = append(c.Turn, r.Turn)
-	c.ArrivalMs = append(c.ArrivalMs, r.ArrivalMs)
-	c.FirstAdmitMs = append(c.FirstAdmitMs, r.FirstAdmitMs)
-	c.TerminalMs = append(c.TerminalMs, r.TerminalMs)
-	c.FirstTokenMs = append(c.FirstTokenMs, r.FirstTokenMs)
-	c.SecondTokenMs = append(c.SecondTokenMs, r.SecondTokenMs)
-	c.LastTokenMs = append(c.LastTokenMs, r.LastTokenMs)
-	c.InputLength = append(c.InputLength, r.InputLength)
-	c.RequestedOutput = append(c.RequestedOutput, r.RequestedOutput)
-	c.OutputLength = append(c.OutputLength, r.OutputLength)
-	c.ReusedTokens = append(c.ReusedTokens, r.ReusedTokens)
-	c.FirstHostTokens = append(c.FirstHostTokens, r.FirstHostTokens)
-	c.Worker = append(c.Worker, r.Worker)
-	c.Status = append(c.Status, int32(r.Status))
-	c.AdmissionCount = append(c.AdmissionCount, r.AdmissionCount)
+	push(&c.Turn, r.Turn)
+	note(&c.ArrivalMs, r.ArrivalMs)
+	note(&c.FirstAdmitMs, r.FirstAdmitMs)
+	note(&c.TerminalMs, r.TerminalMs)
+	note(&c.FirstTokenMs, r.FirstTokenMs)
+	note(&c.SecondTokenMs, r.SecondTokenMs)
+	note(&c.LastTokenMs, r.LastTokenMs)
+	push(&c.InputLength, r.InputLength)
+	push(&c.RequestedOutput, r.RequestedOutput)
+	push(&c.OutputLength, r.OutputLength)
+	push(&c.ReusedTokens, r.ReusedTokens)
+	push(&c.FirstHostTokens, r.FirstHostTokens)
+	push(&c.Worker, r.Worker)
+	push(&c.Status, int32(r.Status))
+	push(&c.AdmissionCount, r.AdmissionCount)
 	for _, a := range admissions {
-		c.AdmissionAtMs = append(c.AdmissionAtMs, a.AtMs)
-		c.AdmissionReused = append(c.AdmissionReused, a.Reused)
+		note(&c.AdmissionAtMs, a.AtMs)
+		push(&c.AdmissionReused, a.Reused)
 	}
 }
 
 // Rows appends the columns' records and admissions; false: the columns do not
 // belong together.
 func (c *RowColumns) Rows(records []replay.Record, admissions []replay.Admission) ([]replay.Record, []replay.Admission, bool) {
-	n := len(c.Turn)
-	for _, ints := range [][]int32{c.InputLength, c.RequestedOutput, c.OutputLength, c.ReusedTokens, c.FirstHostTokens, c.Worker, c.Status, c.AdmissionCount} {
-		if len(ints) != n {
-			return records, admissions, false
-		}
-	}
-	for _, times := range [][]float64{c.ArrivalMs, c.FirstAdmitMs, c.TerminalMs, c.FirstTokenMs, c.SecondTokenMs, c.LastTokenMs} {
-		if len(times) != n {
-			return records, admissions, false
-		}
+	fields := c.Fields()
+	n, ok := even(fields[:len(fields)-2])
+	if !ok {
+		return records, admissions, false
 	}
 	at := int32(0)
 	for i := range n {

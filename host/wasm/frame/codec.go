@@ -51,6 +51,8 @@ func get(b []byte, from any) []byte {
 		return Floats(appendBytesHead(b, 8*len(*p)), *p)
 	case *[]int32:
 		return Ints(appendBytesHead(b, 4*len(*p)), *p)
+	case *[]int64:
+		return Longs(appendBytesHead(b, 8*len(*p)), *p)
 	case *[config.MaxDrafts]float64:
 		return Floats(appendBytesHead(b, 8*len(*p)), p[:])
 	case *stats.Dist:
@@ -187,6 +189,12 @@ func set(to any, v value) Error {
 			return WrongType
 		}
 		*p = AppendInts(nil, v.bytes)
+		return OK
+	case *[]int64:
+		if v.kind != bytes || len(v.bytes)%8 != 0 {
+			return WrongType
+		}
+		*p = AppendLongs(nil, v.bytes)
 		return OK
 	case *[config.MaxDrafts]float64:
 		if v.kind != bytes || len(v.bytes) != 8*len(p) {

@@ -3,6 +3,7 @@ package frame
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -28,6 +29,7 @@ type everything struct {
 	Bytes    []byte
 	Floats   []float64
 	Ints     []int32
+	Longs    []int64
 	Accepted [config.MaxDrafts]float64
 	Dist     stats.Dist
 }
@@ -36,16 +38,16 @@ func (e *everything) fields() []Field {
 	return []Field{
 		{Name: "bool", Var: &e.Bool}, {Name: "byte", Var: &e.Byte}, {Name: "int", Var: &e.Int}, {Name: "int32", Var: &e.Int32},
 		{Name: "int64", Var: &e.Int64}, {Name: "uint32", Var: &e.Uint32}, {Name: "uint64", Var: &e.Uint64}, {Name: "float", Var: &e.Float},
-		{Name: "text", Var: &e.Text}, {Name: "bytes", Var: &e.Bytes}, {Name: "floats", Var: &e.Floats}, {Name: "ints", Var: &e.Ints},
+		{Name: "text", Var: &e.Text}, {Name: "bytes", Var: &e.Bytes}, {Name: "floats", Var: &e.Floats}, {Name: "ints", Var: &e.Ints}, {Name: "longs", Var: &e.Longs},
 		{Name: "accepted", Var: &e.Accepted}, {Name: "dist", Var: &e.Dist},
 	}
 }
 
 var someEverything = []everything{
 	{},
-	{true, 255, -1 << 62, -5, math.MinInt64, math.MaxUint32, math.MaxUint64, math.Inf(-1), strings.Repeat("ä", 200), []byte{0, 1}, []float64{0.1, math.Copysign(0, -1), math.Pi}, []int32{-1, 7}, [5]float64{1, 2, 3, 4, 5}, stats.Dist{Mean: 1, Std: 9}},
-	{false, 128, 1 << 62, 40000, 1<<32 + 1, 1 << 16, 1 << 40, 1e-310, strings.Repeat("x", 31), make([]byte, 300), nil, nil, [5]float64{}, stats.Dist{}},
-	{false, 127, -33, -129, -32769, 256, 1<<63 - 1, -0.5, strings.Repeat("x", 70000), make([]byte, 70000), nil, nil, [5]float64{}, stats.Dist{}},
+	{true, 255, -1 << 62, -5, math.MinInt64, math.MaxUint32, math.MaxUint64, math.Inf(-1), strings.Repeat("ä", 200), []byte{0, 1}, []float64{0.1, math.Copysign(0, -1), math.Pi}, []int32{-1, 7}, []int64{math.MinInt64, 1 << 40}, [5]float64{1, 2, 3, 4, 5}, stats.Dist{Mean: 1, Std: 9}},
+	{false, 128, 1 << 62, 40000, 1<<32 + 1, 1 << 16, 1 << 40, 1e-310, strings.Repeat("x", 31), make([]byte, 300), nil, nil, nil, [5]float64{}, stats.Dist{}},
+	{false, 127, -33, -129, -32769, 256, 1<<63 - 1, -0.5, strings.Repeat("x", 70000), make([]byte, 70000), nil, nil, nil, [5]float64{}, stats.Dist{}},
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -112,6 +114,7 @@ func TestRefusals(t *testing.T) {
 		"an inexact float":  {pair("float", 0xCF, 0, 0x20, 0, 0, 0, 0, 0, 1), Fault{Code: NotInRange, Name: "float"}},
 		"odd column":        {pair("floats", 0xC4, 4, 1, 2, 3, 4), Fault{Code: WrongType, Name: "floats"}},
 		"odd ints":          {pair("ints", 0xC4, 3, 1, 2, 3), Fault{Code: WrongType, Name: "ints"}},
+		"odd longs":         {pair("longs", 0xC4, 4, 1, 2, 3, 4), Fault{Code: WrongType, Name: "longs"}},
 		"few rates":         {pair("accepted", append([]byte{0xC4, 32}, make([]byte, 32)...)...), Fault{Code: WrongType, Name: "accepted"}},
 		"short dist":        {pair("dist", append([]byte{0xC4, 8}, make([]byte, 8)...)...), Fault{Code: WrongType, Name: "dist"}},
 		"number for a bool": {pair("bool", 1), Fault{Code: WrongType, Name: "bool"}},
@@ -167,19 +170,25 @@ func snake(name string) string {
 	return b.String()
 }
 
+// liveOnly are the fields of a KV router that no replay uses, those of its key
+// (only its seeds cross), and its classes, which have columns.
+var liveOnly = []string{
+	"track_output_blocks", "use_kv_events", "replica_sync", "ttl_secs", "event_threads", "skip_initial_worker_wait", "use_remote_indexer", "serve_indexer",
+	"session_prefix_index", "shared_cache_multiplier", "shared_cache", "predicted_ttl_secs", "bypass", "tracking_key_file", "tracking_key_id", "policy",
+}
+
 // leaves visits every variable below a struct with its dotted name. The
-// summary of a graph of agents, the KV router, a pool of its own for prompts,
-// scaling and samples do not cross.
+// summary of a graph of agents, scaling and samples do not cross.
 func leaves(prefix string, v reflect.Value, visit func(name string, p any)) {
 	for i := range v.NumField() {
 		f := v.Field(i)
 		name := prefix + snake(v.Type().Field(i).Name)
 		switch f.Type() {
-		case reflect.TypeFor[*replay.AgentsSummary](), reflect.TypeFor[*config.Router](), reflect.TypeFor[config.Pool](),
+		case reflect.TypeFor[*replay.AgentsSummary](),
 			reflect.TypeFor[config.Scaling](), reflect.TypeFor[config.Samples]():
 			continue
 		}
-		if name == "routing.load_grid" { // with the KV router
+		if own, is := strings.CutPrefix(name, "routing.router."); is && slices.Contains(liveOnly, own) {
 			continue
 		}
 		if v.Type().Field(i).Anonymous {
@@ -203,6 +212,7 @@ func leaves(prefix string, v reflect.Value, visit func(name string, p any)) {
 // Every variable of a run has its field, under its own name.
 func TestRunIsComplete(t *testing.T) {
 	var r Run
+	r.Prefill.Workers = 1
 	want := map[string]any{}
 	leaves("", reflect.ValueOf(&r).Elem(), func(name string, p any) { want[name] = p })
 	for _, f := range r.Fields() {
@@ -215,9 +225,6 @@ func TestRunIsComplete(t *testing.T) {
 			t.Errorf("%s is the field of another variable", f.Name)
 		}
 		delete(want, f.Name)
-	}
-	for _, name := range []string{"sharing", "prefill_per_node"} { // of pools, which do not cross
-		delete(want, name)
 	}
 	for name := range want {
 		t.Errorf("%s has no field; add it to config.go and docs/frames.md", name)
@@ -304,6 +311,47 @@ func TestDecodeRun(t *testing.T) {
 	got, f := DecodeRun(Append(nil, r.Fields()))
 	if d := cmp.Diff(&r, got); d != "" || f.Code != OK {
 		t.Error(d, f)
+	}
+	r.Prefill = config.Pool{Engine: config.Defaults(config.TRTLLM), Workers: 3}
+	r.Prefill.Engine.Role, r.Prefill.Engine.NumGPUBlocks = config.Prefill, 99
+	x := config.DefaultRouter()
+	x.Temperature, x.QueuePolicy, x.TrackingHash, x.TrackingKeyFile, x.TrackingKeyID = 0.5, config.QueueLCFS, config.KeyedXXH3, seedsKey, seedsKey
+	x.Policy = &config.RouterPolicy{
+		DefaultFamily: "f", Buckets: []config.PolicyBucket{{Name: "short"}, {Name: "long", MinTokens: math.MaxUint64}},
+		Classes: []config.PolicyClass{
+			{Name: "a", Family: "f", Bucket: "short", Quantum: math.MaxInt64, BusyTokens: config.NoLimit, BusyFraction: 0.25, MaxRequests: 1, MaxTokens: 2, MaxCached: 3},
+			{Name: "b", Family: "f", Bucket: "long", Queue: config.QueueWSPT}, {Name: "c"},
+		},
+	}
+	r.Routing = config.Routing{Mode: config.KVRouter, Router: &x, EventLagMs: 3, Tracking: config.Seeds{Block: 1, Chain: math.MaxUint64}, LoadGrid: &config.GridTable{DecodeMs: []float64{1}}}
+	got, f = DecodeRun(Append(nil, r.Fields()))
+	if d := cmp.Diff(&r, got); d != "" || f.Code != OK {
+		t.Error(d, f)
+	}
+	for _, classes := range [][]config.PolicyClass{x.Policy.Classes[:1], x.Policy.Classes[2:]} { // a list with one empty name
+		x.Policy.Classes = classes
+		got, f = DecodeRun(Append(nil, r.Fields()))
+		if d := cmp.Diff(&r, got); d != "" || f.Code != OK {
+			t.Error(d, f)
+		}
+	}
+	for _, name := range []string{classesName, bucketsName, "class_quanta", "class_queues"} { // of another length
+		fields := r.Fields()
+		for i := range fields {
+			if fields[i].Name == policyPrefix+name {
+				switch p := fields[i].Var.(type) {
+				case *string:
+					*p += ",more"
+				case *[]int64:
+					*p = append(*p, 1)
+				case *[]int32:
+					*p = []int32{9}
+				}
+			}
+		}
+		if _, f := DecodeRun(Append(nil, fields)); f.Code != WrongType {
+			t.Errorf("%s: %+v", name, f)
+		}
 	}
 	if _, f := DecodeRun(pair("engine.backend", 0xA0)); f != (Fault{Code: WrongType, Name: BackendKey}) {
 		t.Errorf("%+v", f)

@@ -38,3 +38,20 @@ func AppendInts(dst []int32, column []byte) []int32 {
 	}
 	return dst
 }
+
+// Longs appends a column of numbers to b.
+func Longs(b []byte, column []int64) []byte {
+	for _, n := range column {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return b
+}
+
+// AppendLongs appends the numbers of a column to dst; bytes left over are no
+// number.
+func AppendLongs(dst []int64, column []byte) []int64 {
+	for ; len(column) >= 8; column = column[8:] {
+		dst = append(dst, int64(binary.LittleEndian.Uint64(column)))
+	}
+	return dst
+}

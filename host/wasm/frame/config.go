@@ -11,159 +11,128 @@ type Run struct {
 	Delta    bool // the trace says in each turn only what is new
 }
 
-// BackendKey is the key that decides what absent ones of Configure mean.
-const BackendKey = "engine.backend"
+// BackendKey and PrefillBackendKey are the keys that decide what absent ones of
+// Configure mean.
+const (
+	BackendKey        = "engine.backend"
+	PrefillBackendKey = "prefill.engine.backend"
+)
 
 // Fields lists a run's fields with the names that frames have for them: those
 // of core/config in snake case, with the names of the structs before them. A
 // new field of core/config gets a line here and one in docs/frames.md; a test
-// tells. Tables that r does not have are left out.
+// tells. Tables, a router and a pool that r does not have are left out.
 func (r *Run) Fields() []Field {
-	e := &r.Engine
-	fields := []Field{
-		{Name: BackendKey, Var: (*uint8)(&e.Backend)},
-		{Name: "engine.role", Var: (*uint8)(&e.Role)},
-		{Name: "engine.num_gpu_blocks", Var: &e.NumGPUBlocks},
-		{Name: "engine.block_size", Var: &e.BlockSize},
-		{Name: "engine.max_model_len", Var: &e.MaxModelLen},
-		{Name: "engine.max_num_seqs", Var: &e.MaxNumSeqs},
-		{Name: "engine.max_num_batched_tokens", Var: &e.MaxNumBatchedTokens},
-		{Name: "engine.enable_prefix_caching", Var: &e.EnablePrefixCaching},
-		{Name: "engine.enable_chunked_prefill", Var: &e.EnableChunkedPrefill},
-		{Name: "engine.preemption", Var: (*uint8)(&e.Preemption)},
-		{Name: "engine.speedup_ratio", Var: &e.SpeedupRatio},
-		{Name: "engine.decode_speedup_ratio", Var: &e.DecodeSpeedupRatio},
-		{Name: "engine.emit_kv_events", Var: &e.EmitKVEvents},
-		{Name: "engine.emit_kv_token_ids", Var: &e.EmitKVTokenIDs},
-		{Name: "engine.dp_size", Var: &e.DPSize},
-		{Name: "engine.tensor_parallel_size", Var: &e.TensorParallelSize},
-		{Name: "engine.prefill_schedule_interval", Var: &e.PrefillScheduleInterval},
-		{Name: "engine.kv_cache_bytes_per_token", Var: &e.KVCacheBytesPerToken},
-		{Name: "num_workers", Var: &r.NumWorkers},
-		{Name: "trace_block_size", Var: &r.TraceBlockSize},
-		{Name: "concurrency", Var: &r.Concurrency},
-		{Name: "lanes", Var: &r.Lanes},
-		{Name: "arrival_speedup", Var: &r.ArrivalSpeedup},
-		{Name: "max_sim_time_ms", Var: &r.MaxSimTimeMs},
-		{Name: "sla.ttft_ms", Var: &r.SLA.TTFTMs},
-		{Name: "sla.itl_ms", Var: &r.SLA.ITLMs},
-		{Name: "sla.e2e_ms", Var: &r.SLA.E2EMs},
-		{Name: "parity", Var: &r.Parity},
-		{Name: "capture_requests", Var: &r.CaptureRequests},
-		{Name: "routing.mode", Var: (*uint8)(&r.Routing.Mode)},
-		{Name: "routing.seed", Var: &r.Routing.Seed},
-		{Name: "routing.event_lag_ms", Var: &r.Routing.EventLagMs},
-		{Name: "routing.tracking.block", Var: &r.Routing.Tracking.Block},
-		{Name: "routing.tracking.chain", Var: &r.Routing.Tracking.Chain},
-		{Name: "routing.ask_load", Var: &r.Routing.AskLoad},
-		{Name: "plain", Var: &r.Plain},
-		{Name: "eventful", Var: &r.Eventful},
-		{Name: "delta", Var: &r.Delta},
+	fields := r.plainFields()
+	if r.Prefill.Workers != 0 {
+		fields = append(fields, poolFields(&r.Prefill)...)
 	}
-	fields = append(fields, featureFields(e)...)
-	return append(fields, timingFields(&e.Timing)...)
-}
-
-// featureFields are those of the structs in config.Engine but timing.
-func featureFields(e *config.Engine) []Field {
-	return []Field{
-		{Name: "engine.mtp.drafts", Var: &e.MTP.Drafts},
-		{Name: "engine.mtp.accept_rates", Var: &e.MTP.AcceptRates},
-		{Name: "engine.mtp.seed", Var: &e.MTP.Seed},
-		{Name: "engine.transfer.bytes_per_token", Var: &e.Transfer.BytesPerToken},
-		{Name: "engine.transfer.bandwidth_gbs", Var: &e.Transfer.BandwidthGBs},
-		{Name: "engine.transfer.timing", Var: (*uint8)(&e.Transfer.Timing)},
-		{Name: "engine.host_offload.blocks", Var: &e.HostOffload.Blocks},
-		{Name: "engine.host_offload.d2h_gbs", Var: &e.HostOffload.D2HGBs},
-		{Name: "engine.host_offload.h2d_gbs", Var: &e.HostOffload.H2DGBs},
-		{Name: "engine.host_offload.scope", Var: (*uint8)(&e.HostOffload.Scope)},
-		{Name: "engine.host_offload.shared_d2h_gbs", Var: &e.HostOffload.SharedD2HGBs},
-		{Name: "engine.host_offload.shared_h2d_gbs", Var: &e.HostOffload.SharedH2DGBs},
-		{Name: "engine.host_offload.first_byte_latency_ms", Var: &e.HostOffload.FirstByteLatencyMs},
-		{Name: "engine.disk_offload.blocks", Var: &e.DiskOffload.Blocks},
-		{Name: "engine.disk_offload.first_byte_latency_ms", Var: &e.DiskOffload.FirstByteLatencyMs},
-		{Name: "engine.disk_offload.read_gbs", Var: &e.DiskOffload.ReadGBs},
-		{Name: "engine.disk_offload.scope", Var: (*uint8)(&e.DiskOffload.Scope)},
-		{Name: "engine.disk_offload.shared_read_gbs", Var: &e.DiskOffload.SharedReadGBs},
-		{Name: "engine.disk_offload.shared_write_gbs", Var: &e.DiskOffload.SharedWriteGBs},
-		{Name: "engine.disk_offload.write_gbs", Var: &e.DiskOffload.WriteGBs},
-		{Name: "engine.sglang.policy", Var: (*uint8)(&e.SGLang.Policy)},
-		{Name: "engine.sglang.max_prefill_tokens", Var: &e.SGLang.MaxPrefillTokens},
-		{Name: "engine.sglang.chunked_prefill_size", Var: &e.SGLang.ChunkedPrefillSize},
-		{Name: "engine.sglang.clip_max_new_tokens", Var: &e.SGLang.ClipMaxNewTokens},
-		{Name: "engine.sglang.conservativeness", Var: &e.SGLang.Conservativeness},
-		{Name: "engine.sglang.prefill_decode_interval", Var: &e.SGLang.PrefillDecodeInterval},
+	if g := r.Routing.LoadGrid; g != nil {
+		fields = append(fields, below("routing.load_grid.", gridFields(g))...)
 	}
-}
-
-// timingFields are those of the source of pass durations. Tables are left out
-// where t has none.
-func timingFields(t *config.Timing) []Field {
-	fields := []Field{
-		{Name: "engine.timing.kind", Var: (*uint8)(&t.Kind)},
-		{Name: "engine.timing.prefill_ms", Var: &t.PrefillMs},
-		{Name: "engine.timing.decode_ms", Var: &t.DecodeMs},
-	}
-	if p := t.Profile; p != nil {
-		fields = append(fields,
-			Field{Name: "engine.timing.profile.prefill_isl", Var: &p.PrefillISL},
-			Field{Name: "engine.timing.profile.prefill_ttft_ms", Var: &p.PrefillTTFTMs},
-			Field{Name: "engine.timing.profile.decode_active_kv_tokens", Var: &p.DecodeActiveKVTokens},
-			Field{Name: "engine.timing.profile.decode_context_length", Var: &p.DecodeContextLength},
-			Field{Name: "engine.timing.profile.decode_itl_ms", Var: &p.DecodeITLMs})
-	}
-	if g := t.Grid; g != nil {
-		fields = append(fields,
-			Field{Name: "engine.timing.grid.prefill_batch", Var: &g.PrefillBatch},
-			Field{Name: "engine.timing.grid.prefill_isl", Var: &g.PrefillISL},
-			Field{Name: "engine.timing.grid.prefill_prefix", Var: &g.PrefillPrefix},
-			Field{Name: "engine.timing.grid.prefill_ms", Var: &g.PrefillMs},
-			Field{Name: "engine.timing.grid.decode_batch", Var: &g.DecodeBatch},
-			Field{Name: "engine.timing.grid.decode_context", Var: &g.DecodeContext},
-			Field{Name: "engine.timing.grid.decode_ms", Var: &g.DecodeMs})
+	if x := r.Routing.Router; x != nil {
+		fields = append(fields, routerFields(x)...)
+		if x.Policy != nil {
+			fields = append(fields, columnsOf(x.Policy).fields()...)
+		}
 	}
 	return fields
 }
 
+// plainFields are those that every run has.
+func (r *Run) plainFields() []Field {
+	return append(engineFields("engine.", &r.Engine),
+		Field{Name: "num_workers", Var: &r.NumWorkers},
+		Field{Name: "trace_block_size", Var: &r.TraceBlockSize},
+		Field{Name: "concurrency", Var: &r.Concurrency},
+		Field{Name: "lanes", Var: &r.Lanes},
+		Field{Name: "arrival_speedup", Var: &r.ArrivalSpeedup},
+		Field{Name: "max_sim_time_ms", Var: &r.MaxSimTimeMs},
+		Field{Name: "sla.ttft_ms", Var: &r.SLA.TTFTMs},
+		Field{Name: "sla.itl_ms", Var: &r.SLA.ITLMs},
+		Field{Name: "sla.e2e_ms", Var: &r.SLA.E2EMs},
+		Field{Name: "parity", Var: &r.Parity},
+		Field{Name: "capture_requests", Var: &r.CaptureRequests},
+		Field{Name: "sharing", Var: (*uint8)(&r.Sharing)},
+		Field{Name: "prefill_per_node", Var: &r.PrefillPerNode},
+		Field{Name: "routing.mode", Var: (*uint8)(&r.Routing.Mode)},
+		Field{Name: "routing.seed", Var: &r.Routing.Seed},
+		Field{Name: "routing.event_lag_ms", Var: &r.Routing.EventLagMs},
+		Field{Name: "routing.tracking.block", Var: &r.Routing.Tracking.Block},
+		Field{Name: "routing.tracking.chain", Var: &r.Routing.Tracking.Chain},
+		Field{Name: "routing.ask_load", Var: &r.Routing.AskLoad},
+		Field{Name: "plain", Var: &r.Plain},
+		Field{Name: "eventful", Var: &r.Eventful},
+		Field{Name: "delta", Var: &r.Delta})
+}
+
+// poolFields are those of the pool that computes prompts.
+func poolFields(p *config.Pool) []Field {
+	return append(engineFields("prefill.engine.", &p.Engine), Field{Name: "prefill.workers", Var: &p.Workers})
+}
+
 // DecodeRun reads a frame of Configure. What it leaves out is as in
-// config.DefaultReplay of its backend. The run is not checked.
+// config.DefaultReplay of its backend, as in config.Defaults of the backend of
+// the pool for prompts, and as in config.DefaultRouter. The run is not checked.
 func DecodeRun(b []byte) (*Run, Fault) {
-	backend, f := peekBackend(b)
+	backend, pool, f := peekBackends(b)
 	if f.Code != OK {
 		return nil, f
 	}
-	var r Run
-	r.Replay = config.DefaultReplay(backend)
-	t := &r.Engine.Timing
-	t.Profile, t.Grid = &config.ProfileTable{}, &config.GridTable{}
-	if f := Decode(b, r.Fields()); f.Code != OK {
+	r := &Run{Replay: config.DefaultReplay(backend)}
+	r.Prefill.Engine = config.Defaults(pool)
+	r.Prefill.Engine.Role = config.Prefill
+	router, grid, policy := config.DefaultRouter(), config.GridTable{}, policyColumns{}
+	emptyTables(&r.Engine.Timing)
+	emptyTables(&r.Prefill.Engine.Timing)
+	fields := append(r.plainFields(), poolFields(&r.Prefill)...)
+	fields = append(fields, below("routing.load_grid.", gridFields(&grid))...)
+	fields = append(fields, routerFields(&router)...)
+	if f := Decode(b, append(fields, policy.fields()...)); f.Code != OK {
 		return nil, f
 	}
-	if p := t.Profile; p.PrefillISL == nil && p.PrefillTTFTMs == nil && p.DecodeActiveKVTokens == nil && p.DecodeContextLength == nil && p.DecodeITLMs == nil {
-		t.Profile = nil
+	trimTables(&r.Engine.Timing)
+	trimTables(&r.Prefill.Engine.Timing)
+	if r.Prefill.Workers == 0 {
+		r.Prefill = config.Pool{}
 	}
-	if g := t.Grid; g.PrefillBatch == nil && g.PrefillISL == nil && g.PrefillPrefix == nil && g.PrefillMs == nil && g.DecodeBatch == nil && g.DecodeContext == nil && g.DecodeMs == nil {
-		t.Grid = nil
+	if r.Routing.Mode != config.KVRouter {
+		return r, Fault{}
 	}
-	return &r, Fault{}
+	if router.TrackingHash == config.KeyedXXH3 { // its seeds have come
+		router.TrackingKeyFile, router.TrackingKeyID = seedsKey, seedsKey
+	}
+	r.Routing.LoadGrid, r.Routing.Router = trimGrid(&grid), &router
+	router.Policy, f = policy.policy()
+	return r, f
 }
 
-// peekBackend finds the backend before anything else is read.
-func peekBackend(b []byte) (config.Backend, Fault) {
+// peekBackends finds the backends before anything else is read: that of the
+// engine, and that of the pool for prompts, which is the same if it has none.
+func peekBackends(b []byte) (engine, prefill config.Backend, f Fault) {
 	if f := Check(b); f.Code != OK {
-		return 0, f
+		return 0, 0, f
 	}
 	r := reader{b: b}
-	backend := uint8(config.VLLM)
+	own, other := uint8(config.VLLM), uint8(0)
+	given := false
 	for range r.next().whole {
 		key := r.next().bytes
 		v := r.next()
-		if string(key) != BackendKey {
-			continue
-		}
-		if code := set(&backend, v); code != OK {
-			return 0, Fault{Code: code, Name: BackendKey}
+		switch string(key) {
+		case BackendKey:
+			if code := set(&own, v); code != OK {
+				return 0, 0, Fault{Code: code, Name: BackendKey}
+			}
+		case PrefillBackendKey:
+			given = true
+			if code := set(&other, v); code != OK {
+				return 0, 0, Fault{Code: code, Name: PrefillBackendKey}
+			}
 		}
 	}
-	return config.Backend(backend), Fault{}
+	if !given {
+		other = own
+	}
+	return config.Backend(own), config.Backend(other), Fault{}
 }

@@ -36,6 +36,9 @@ const (
 	Turns                    // requests of the workload
 	Sessions                 // sessions of the workload
 	Synthesize               // make the workload instead of feeding it
+	Handoffs                 // besides of each row of Records, of two pools
+	Routes                   // what the KV router said of each request
+	Direct                   // the workers that requests go to, in mode direct
 )
 
 // Status is what a simulation waits for.
@@ -73,6 +76,8 @@ const (
 	BadConfig           // code, field: core/config's Code and Field
 	BadLine             // code, field, key, start, end: core/trace's Fault; line, text, lines, rows
 	BadRow              // code, session, turn, found, limit, ms: core/workload's Fault; line, input_length, ids, session_id, lines, rows
+	BadRouter           // code, field: core/config's RouterCode and RouterField
+	BadPolicy           // code: core/config's PolicyCode; class, bucket: which one; name
 )
 
 // Fault is why a frame cannot be read.

@@ -45,7 +45,7 @@ func TestTables(t *testing.T) {
 		}
 		return fmt.Sprintf("<!-- table: %s.%s -->\n| %s | | |\n|---|---|---|\n%s<!-- end -->\n", m[1], m[2], m[2], strings.Join(rows, ""))
 	})
-	if tables != 8 {
+	if tables != 11 {
 		t.Errorf("%d tables", tables)
 	}
 	if *update {
@@ -122,15 +122,21 @@ func TestKeysAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := Run{Replay: config.Replay{Engine: config.Engine{Timing: config.Timing{Profile: &config.ProfileTable{}, Grid: &config.GridTable{}}}}}
+	run.Prefill.Workers = 1
+	run.Routing = config.Routing{Router: &config.Router{Policy: &config.RouterPolicy{}}, LoadGrid: &config.GridTable{}}
 	line, row := TraceFault{}, TraceFault{}
 	line.Parse.Code = trace.CutOff
 	n := 0
 	for _, fields := range [][]Field{
 		run.Fields(), SummaryFields(&replay.Summary{SharedHost: &replay.HostPool{}}), (&RowColumns{}).Fields(), (&Feeding{}).Fields(), (&Fed{}).AllFields(),
-		SpecFields(&synth.Spec{}), (&Progressed{}).FaultFields(), (&Progressed{}).QueryFields(), (&Stepping{}).Fields(true), (&Part{}).Fields(), (&TurnColumns{}).Fields(), (&SessionColumns{}).Fields(),
+		SpecFields(&synth.Spec{}), (&Progressed{}).RouterFields(), (&HandoffColumns{}).Fields(), (&RouteColumns{}).Fields(),
+		(&Progressed{}).QueryFields(), (&Stepping{}).Fields(true), (&Part{}).Fields(), (&TurnColumns{}).Fields(), (&SessionColumns{}).Fields(),
 	} {
 		for _, f := range fields {
 			n++
+			if strings.HasPrefix(f.Name, "prefill.engine.") {
+				continue // as those of engine
+			}
 			if !strings.Contains(string(text), "`"+f.Name+"`") {
 				t.Errorf("docs/frames.md does not name `%s`", f.Name)
 			}

@@ -114,6 +114,7 @@ type Progressed struct {
 	Status      Status
 	Done, Total int64        // requests
 	Fault       replay.Fault // of a run that has failed while it was stepped
+	Class       string       // of the router that is full, if one is
 	Query       timing.Query // of a run that needs a duration
 }
 
@@ -125,7 +126,22 @@ func (p *Progressed) Fields() []Field {
 // FaultFields lists those of a run that has failed besides.
 func (p *Progressed) FaultFields() []Field {
 	return append(p.Fields(), Field{Name: "in_flight", Var: &p.Fault.InFlight},
-		Field{Name: "now_ms", Var: &p.Fault.NowMs}, Field{Name: "endless", Var: &p.Fault.Endless})
+		Field{Name: "now_ms", Var: &p.Fault.NowMs}, Field{Name: "endless", Var: &p.Fault.Endless}, Field{Name: "nobody", Var: &p.Fault.Nobody})
+}
+
+// RouterKey is there if the KV router is why a run has failed.
+const RouterKey = "router.code"
+
+// RouterFields lists besides why the KV router cannot go on.
+func (p *Progressed) RouterFields() []Field {
+	f := &p.Fault.Router
+	e := &f.Event
+	return append(p.FaultFields(), Field{Name: RouterKey, Var: (*uint8)(&f.Code)}, Field{Name: "router.class", Var: &p.Class},
+		Field{Name: "router.limit", Var: (*uint8)(&f.Full.Limit)}, Field{Name: "router.have", Var: &f.Full.Have}, Field{Name: "router.most", Var: &f.Full.Most},
+		Field{Name: "router.why", Var: (*uint8)(&e.Why)}, Field{Name: "router.event", Var: (*uint8)(&e.Kind)},
+		Field{Name: "router.worker", Var: &e.Worker}, Field{Name: "router.rank", Var: &e.Rank}, Field{Name: "router.event_id", Var: &e.ID},
+		Field{Name: "router.has_parent", Var: &e.HasParent}, Field{Name: "router.parent", Var: &e.Parent},
+		Field{Name: "router.count", Var: &e.Count}, Field{Name: "router.first", Var: &e.First}, Field{Name: "router.last", Var: &e.Last})
 }
 
 // QueryFields lists those of a run that needs a duration besides.

@@ -93,6 +93,12 @@ func (g *Guest) Call(handle uint32, op frame.Op, request []byte) []byte {
 		return g.sessions(s, request)
 	case frame.Synthesize:
 		return g.synthesize(s, request)
+	case frame.Handoffs:
+		return g.handoffs(s, request)
+	case frame.Routes:
+		return g.routes(s, request)
+	case frame.Direct:
+		return g.direct(s, request)
 	}
 	return g.refuse(frame.Fault{Code: frame.UnknownOp, Found: int64(op)})
 }
@@ -138,15 +144,38 @@ func (g *Guest) configure(s *sim, request []byte) []byte {
 	if fault.OK() {
 		fault = run.Engine.CheckChunk()
 	}
-	if fault.OK() && run.Routing.Mode == config.Direct { // nothing says where
-		fault = config.Fault{Code: config.UnknownValue, Field: config.FieldRouterMode}
+	if fault.OK() && run.Disaggregated() {
+		fault = run.Prefill.Engine.CheckChunk()
 	}
 	if !fault.OK() {
 		code := uint8(frame.BadConfig)
 		return g.say(frame.Field{Name: "error", Var: &code},
 			frame.Field{Name: "code", Var: (*uint8)(&fault.Code)}, frame.Field{Name: "field", Var: (*uint8)(&fault.Field)})
 	}
+	if x := run.Routing.Router; x != nil && !g.checkRouter(x) {
+		return g.answer
+	}
 	s.run, s.status = *run, frame.Idle
 	s.read = workload.NewReader(run.TraceBlockSize, frame.MaxLine)
 	return g.say()
+}
+
+// checkRouter refuses a router that breaks a rule.
+func (g *Guest) checkRouter(x *config.Router) bool {
+	if fault := x.Check(); !fault.OK() {
+		code := uint8(frame.BadRouter)
+		g.say(frame.Field{Name: "error", Var: &code},
+			frame.Field{Name: "code", Var: (*uint8)(&fault.Code)}, frame.Field{Name: "field", Var: (*uint8)(&fault.Field)})
+		return false
+	}
+	if x.Policy == nil {
+		return true
+	}
+	fault := x.Policy.Check()
+	if !fault.OK() {
+		code := uint8(frame.BadPolicy)
+		g.say(frame.Field{Name: "error", Var: &code}, frame.Field{Name: "code", Var: (*uint8)(&fault.Code)},
+			frame.Field{Name: "class", Var: &fault.Class}, frame.Field{Name: "bucket", Var: &fault.Bucket}, frame.Field{Name: "name", Var: &fault.Name})
+	}
+	return fault.OK()
 }

@@ -3,6 +3,7 @@ package guest
 import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/wasm/frame"
@@ -90,6 +91,9 @@ func (g *Guest) step(s *sim, request []byte) []byte {
 	}
 	if asked || s.status == frame.Running {
 		if s.replay == nil {
+			if s.run.Routing.Mode == config.Direct && s.load.Targets == nil { // nothing says where
+				return g.refuse(frame.Fault{Code: frame.WrongState, Found: int64(s.status)})
+			}
 			s.replay = replay.New(s.run.Replay, s.load, replay.Options{Plain: s.run.Plain, Eventful: s.run.Eventful})
 		}
 		s.status = statusOf(s.replay.Step(in.Events))
@@ -132,7 +136,13 @@ func (g *Guest) sayProgress(s *sim) []byte {
 	switch s.status {
 	case frame.Failed:
 		p.Fault = s.replay.Fault()
-		return g.say(p.FaultFields()...)
+		if p.Fault.Router.OK() {
+			return g.say(p.FaultFields()...)
+		}
+		if p.Fault.Router.Code == router.QueueFull {
+			p.Class = s.replay.RouterClass(p.Fault.Router.Full.Class)
+		}
+		return g.say(p.RouterFields()...)
 	case frame.NeedTiming:
 		p.Query, _ = s.replay.Query()
 		return g.say(p.QueryFields()...)

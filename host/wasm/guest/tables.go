@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 )
 
@@ -92,4 +93,57 @@ func (g *Guest) sessions(s *sim, request []byte) []byte {
 		c.IDLength = append(c.IDLength, int32(len(c.IDs)-before))
 	}
 	return g.say(c.Fields()...)
+}
+
+// handoffs are the rows beside those of records, of two pools.
+func (g *Guest) handoffs(s *sim, request []byte) []byte {
+	if !g.ended(s) {
+		return g.answer
+	}
+	all := s.replay.Handoffs()
+	from, to, ok := g.part(request, len(all))
+	if !ok {
+		return g.answer
+	}
+	var c frame.HandoffColumns
+	for i := from; i < to; i++ {
+		c.Add(&all[i])
+	}
+	return g.say(c.Fields()...)
+}
+
+// routes has a row for each turn.
+func (g *Guest) routes(s *sim, request []byte) []byte {
+	if !g.ended(s) {
+		return g.answer
+	}
+	from, to, ok := g.part(request, len(s.load.Turns))
+	if !ok {
+		return g.answer
+	}
+	var c frame.RouteColumns
+	for i := from; i < to; i++ {
+		c.Add(s.replay.Route(int32(i)))
+	}
+	return g.say(c.Fields()...)
+}
+
+// direct takes the worker of each turn.
+func (g *Guest) direct(s *sim, request []byte) []byte {
+	var workers []int32
+	if !g.place(s, frame.Running) || !g.read(request, frame.Field{Name: "worker", Var: &workers, Need: true}) {
+		return g.answer
+	}
+	if s.replay != nil || s.run.Routing.Mode != config.Direct {
+		return g.refuse(frame.Fault{Code: frame.WrongState, Found: int64(s.status)})
+	}
+	fits := len(workers) == len(s.load.Turns)
+	for _, w := range workers {
+		fits = fits && w >= 0 && int(w) < s.run.NumWorkers
+	}
+	if !fits {
+		return g.refuse(frame.Fault{Code: frame.NotInRange, Name: "worker"})
+	}
+	s.load.Targets = workers
+	return g.say()
 }

@@ -50,6 +50,8 @@ func encode(e *msgpack.Encoder, from any) error {
 		return encodeBytes(e, frame.Floats(nil, *p))
 	case *[]int32:
 		return encodeBytes(e, frame.Ints(nil, *p))
+	case *[]int64:
+		return encodeBytes(e, frame.Longs(nil, *p))
 	case *[config.MaxDrafts]float64:
 		return encodeBytes(e, frame.Floats(nil, p[:]))
 	case *stats.Dist:
@@ -146,6 +148,13 @@ func store(to, v any) error {
 			return fmt.Errorf("%T is no column of 4-byte numbers", v)
 		}
 		*p = frame.AppendInts(nil, column)
+		return nil
+	case *[]int64:
+		column, ok := v.([]byte)
+		if !ok || len(column)%8 != 0 {
+			return fmt.Errorf("%T is no column of 8-byte numbers", v)
+		}
+		*p = frame.AppendLongs(nil, column)
 		return nil
 	case *stats.Dist:
 		column, err := floats(v)

@@ -53,6 +53,40 @@ func smallRun() *frame.Run {
 	return r
 }
 
+// routedRun has a KV router with classes of requests.
+func routedRun() *frame.Run {
+	r := &frame.Run{Replay: config.DefaultReplay(config.VLLM)}
+	r.Engine.NumGPUBlocks, r.Engine.BlockSize, r.NumWorkers, r.TraceBlockSize, r.CaptureRequests = 64, 4, 2, 4, true
+	x := config.DefaultRouter()
+	x.QueueThreshold = 0.001
+	x.Policy = &config.RouterPolicy{
+		DefaultFamily: "f", Buckets: []config.PolicyBucket{{Name: "short"}, {Name: "long", MinTokens: 8}},
+		Classes: []config.PolicyClass{
+			{Name: "a", Family: "f", Bucket: "short", Queue: config.QueueWSPT, Quantum: 100, BusyTokens: 1, BusyFraction: config.Unset, MaxRequests: 9, MaxTokens: config.NoLimit, MaxCached: config.NoLimit},
+			{Name: "b", Family: "f", Bucket: "long", Quantum: 100, BusyTokens: 1, BusyFraction: config.Unset, MaxRequests: 1, MaxTokens: config.NoLimit, MaxCached: config.NoLimit},
+		},
+	}
+	r.Routing = config.Routing{Mode: config.KVRouter, Seed: 7, Router: &x, EventLagMs: 1.5}
+	return r
+}
+
+// fullRun lets one request wait, on one worker.
+func fullRun() *frame.Run {
+	r := routedRun()
+	r.NumWorkers = 1
+	return r
+}
+
+// pooledRun has two pools.
+func pooledRun() *frame.Run {
+	r := routedRun()
+	r.Routing.Router.Policy, r.Routing.Router.QueueThreshold = nil, config.Unset
+	r.Prefill = config.Pool{Engine: r.Engine, Workers: 1}
+	r.Prefill.Engine.Role, r.Engine.Role = config.Prefill, config.Decode
+	r.Prefill.Engine.Transfer = config.Transfer{BytesPerToken: 1000, BandwidthGBs: 0.001}
+	return r
+}
+
 const firstText = `{"timestamp":0,"input_length":10,"output_length":4,"hash_ids":[1,2,3],"session_id":"ä"}` + "\n" +
 	`{"timestamp":3,"input_length":4,"output_length":30,"hash_ids":[9]}` + "\n" + `{"timestamp":50,"inp`
 
@@ -117,6 +151,40 @@ func dialogues() map[string][]say {
 			{"sessions", frame.Sessions, none, nil},
 			{"step", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
 			{"summarize", frame.Summarize, none, nil},
+		},
+		"7 behind a KV router": {
+			{"a bad weight", frame.Configure, []frame.Field{field("routing.mode", ptr(uint8(1))), field("routing.router.temperature", ptr(-1.0))}, nil},
+			{"classes without a family", frame.Configure, []frame.Field{field("routing.mode", ptr(uint8(1))), field("routing.router.policy.default_family", ptr("f"))}, nil},
+			{"columns of different lengths", frame.Configure, []frame.Field{field("routing.mode", ptr(uint8(1))), field("routing.router.policy.buckets", ptr("f"))}, nil},
+			{"configure", frame.Configure, routedRun().Fields(), nil},
+			{"feed", frame.Feed, text(firstText+restText, true), nil},
+			{"step", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+			{"records", frame.Records, none, nil},
+			{"routes", frame.Routes, (&frame.Part{From: 1, Most: 2}).Fields(), nil},
+		},
+		"8 a queue that is full": {
+			{"configure", frame.Configure, fullRun().Fields(), nil},
+			{"feed", frame.Feed, text(strings.Repeat(`{"timestamp":0,"input_length":10,"output_length":4,"hash_ids":[1,2,3]}`+"\n", 4), true), nil},
+			{"step", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+		},
+		"9 two pools": {
+			{"configure", frame.Configure, pooledRun().Fields(), nil},
+			{"feed", frame.Feed, text(firstText+restText, true), nil},
+			{"step", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+			{"summarize", frame.Summarize, none, nil},
+			{"records", frame.Records, none, nil},
+			{"handoffs", frame.Handoffs, none, nil},
+		},
+		"A direct": {
+			{"configure", frame.Configure, []frame.Field{field("routing.mode", ptr(uint8(5))), field("num_workers", ptr(2)), field("capture_requests", ptr(true)), field("trace_block_size", ptr(4))}, nil},
+			{"feed", frame.Feed, text(firstText+restText, true), nil},
+			{"too early", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+			{"too few", frame.Direct, []frame.Field{field("worker", ptr([]int32{1, 0}))}, nil},
+			{"nobody", frame.Direct, []frame.Field{field("worker", ptr([]int32{1, 0, 2}))}, nil},
+			{"direct", frame.Direct, []frame.Field{field("worker", ptr([]int32{1, 0, 1}))}, nil},
+			{"step", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+			{"too late", frame.Direct, []frame.Field{field("worker", ptr([]int32{1, 0, 1}))}, nil},
+			{"records", frame.Records, none, nil},
 		},
 		"3 a line at fault": {
 			{"configure", frame.Configure, simple, nil},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
+	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/drive"
@@ -33,6 +34,9 @@ type result struct {
 	Summary    replay.Summary
 	Records    []replay.Record
 	Admissions []replay.Admission
+	Handoffs   []replay.Handoff
+	Routes     []replay.Route // by turn; of those without one the zero value
+	Routed     []bool
 	Unservable []int32
 	IDs        []string
 }
@@ -51,14 +55,29 @@ func native(t *testing.T, run frame.Run, load *workload.Workload) (r result) {
 	case replay.Done:
 		r.Progress.Status = frame.Done
 		r.Summary, r.Records, r.Admissions, r.Unservable = s.Summary(), s.Records(), s.Admissions(), s.Unservable()
+		r.Handoffs = s.Handoffs()
+		r.ask(len(load.Turns), s.Route)
 	case replay.Stuck:
 		r.Progress.Status, r.Progress.Fault = frame.Failed, s.Fault()
+		r.Progress.Fault.Router.Tag = 0 // an inner number
+		if r.Progress.Fault.Router.Code == router.QueueFull {
+			r.Progress.Class = s.RouterClass(r.Progress.Fault.Router.Full.Class)
+		}
+		r.Progress.Fault.Router.Full.Class = 0 // it crosses as its name
 	}
 	r.Progress.Done, r.Progress.Total = s.Progress()
 	for i := range load.Sessions {
 		r.IDs = append(r.IDs, string(load.SessionID(int32(i))))
 	}
 	return r
+}
+
+// ask notes where turns went.
+func (r *result) ask(turns int, route func(turn int32) (replay.Route, bool)) {
+	for i := range turns {
+		x, ok := route(int32(i))
+		r.Routes, r.Routed = append(r.Routes, x), append(r.Routed, ok)
+	}
 }
 
 // through runs a case through frames.
@@ -93,10 +112,14 @@ func through(t *testing.T, guest port, run frame.Run, text []byte) (r result) {
 	if r.Progress.Status == frame.Failed {
 		return r
 	}
-	var errs [3]error
+	var errs [5]error
 	r.Summary, errs[0] = s.Summary()
 	r.Records, r.Admissions, errs[1] = s.Records()
 	r.Unservable, errs[2] = s.Unservable()
+	r.Handoffs, errs[3] = s.Handoffs()
+	var route func(turn int32) (replay.Route, bool)
+	route, errs[4] = s.Routes()
+	r.ask(len(load.Turns), route)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
@@ -111,13 +134,14 @@ func TestSameAsNative(t *testing.T) {
 		cases = 12
 	}
 	done := map[frame.Status]int{}
+	pools, routers := 0, 0
 	for seed, ran := 0, 0; ran < cases; seed++ {
 		c, err := gen.FamilyCase(uint64(seed), gen.Families()[seed%len(gen.Families())])
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg, err := parity.Config(c.Kwargs)
-		if err != nil || cfg.Routing.Mode == config.KVRouter || cfg.Disaggregated() || cfg.Samples.EveryMs > 0 {
+		if err != nil || cfg.Scaling.Policy != config.NoScaling || cfg.Samples.EveryMs > 0 {
 			continue // a case whose configuration is refused, or does not cross
 		}
 		read := workload.NewReader(cfg.TraceBlockSize, frame.MaxLine)
@@ -133,14 +157,20 @@ func TestSameAsNative(t *testing.T) {
 		run := frame.Run{Replay: cfg, Plain: seed%3 == 0}
 		want := native(t, run, load)
 		done[want.Progress.Status]++
+		if want.Progress.Status == frame.Done && cfg.Disaggregated() {
+			pools++
+		}
+		if want.Progress.Status == frame.Done && cfg.Routing.Mode == config.KVRouter {
+			routers++
+		}
 		for name, guest := range map[string]port{"natively": newNativePort(), "in WebAssembly": newWasmPort(t)} {
 			if d := cmp.Diff(want, through(t, guest, run, c.Trace()), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
 				t.Fatalf("%s, guest %s (-without +through frames):\n%s", c.Name, name, d)
 			}
 		}
 	}
-	if done[frame.Done] < cases/3 { // of the rest, several families do not cross
-		t.Errorf("only %v of %d cases end", done, cases)
+	if done[frame.Done] < cases/3 || pools < cases/20 || routers < cases/20 { // of the rest, several families do not cross
+		t.Errorf("only %v of %d cases end, %d in two pools, %d behind a KV router", done, cases, pools, routers)
 	}
 }
 

@@ -33,7 +33,9 @@ type Sim struct {
 // Refusal is a guest's frame of an error that is no trace's fault.
 type Refusal struct {
 	Fault  frame.Fault
-	Config config.Fault // with BadConfig
+	Config config.Fault       // with BadConfig
+	Router config.RouterFault // with BadRouter
+	Policy config.PolicyFault // with BadPolicy
 }
 
 // Error is the sentence.
@@ -42,6 +44,10 @@ func (r *Refusal) Error() string {
 	switch f.Code {
 	case frame.BadConfig:
 		return fmt.Sprintf("core.wasm refuses the configuration (code %d, field %d)", r.Config.Code, r.Config.Field)
+	case frame.BadRouter:
+		return fmt.Sprintf("core.wasm refuses the KV router (code %d, field %d)", r.Router.Code, r.Router.Field)
+	case frame.BadPolicy:
+		return fmt.Sprintf("core.wasm refuses the KV router's classes (code %d, class %d, bucket %d)", r.Policy.Code, r.Policy.Class, r.Policy.Bucket)
 	case frame.BadFrame:
 		return fmt.Sprintf("core.wasm cannot read the frame at byte %d", f.At)
 	case frame.UnknownKey, frame.WrongType, frame.NotInRange, frame.MissingKey, frame.TwiceKey:
@@ -115,8 +121,13 @@ func refusal(values map[string]any) error {
 		r.Fault.Code = frame.Error(code)
 	}
 	fields := r.Fault.Fields()
-	if r.Fault.Code == frame.BadConfig {
+	switch r.Fault.Code {
+	case frame.BadConfig:
 		fields = []frame.Field{fields[0], {Name: "code", Var: (*uint8)(&r.Config.Code)}, {Name: "field", Var: (*uint8)(&r.Config.Field)}}
+	case frame.BadRouter:
+		fields = []frame.Field{fields[0], {Name: "code", Var: (*uint8)(&r.Router.Code)}, {Name: "field", Var: (*uint8)(&r.Router.Field)}}
+	case frame.BadPolicy:
+		fields = []frame.Field{fields[0], {Name: "code", Var: (*uint8)(&r.Policy.Code)}, {Name: "class", Var: &r.Policy.Class}, {Name: "bucket", Var: &r.Policy.Bucket}, {Name: "name", Var: &r.Policy.Name}}
 	}
 	if err := assign(values, fields); err != nil {
 		return fmt.Errorf("core.wasm has refused a call with a bad frame: %w", err)
@@ -204,7 +215,9 @@ func (s *Sim) progressed(op frame.Op, request []frame.Field) (frame.Progressed, 
 		return p, refusal(values)
 	}
 	fields := p.Fields()
-	if _, ok := values["in_flight"]; ok {
+	if _, ok := values[frame.RouterKey]; ok {
+		fields = p.RouterFields()
+	} else if _, ok := values["in_flight"]; ok {
 		fields = p.FaultFields()
 	} else if _, ok := values["ask_kind"]; ok {
 		fields = p.QueryFields()

@@ -97,9 +97,9 @@ func (c canned) close(context.Context) error                                { re
 // Whatever a guest answers, the host reads it or says what is wrong.
 func FuzzAnswers(f *testing.F) {
 	ctx := context.Background()
-	for _, name := range []string{"1 a run", "2 refusals", "3 a line at fault", "4 questions", "5 a synthetic workload", "6 another one"} {
+	for _, calls := range dialogues() {
 		p := newNativePort()
-		for _, s := range dialogues()[name] {
+		for _, s := range calls {
 			request := s.raw
 			if request == nil {
 				request = frame.Append(nil, s.fields)
@@ -122,6 +122,9 @@ func FuzzAnswers(f *testing.F) {
 		s.Summary()
 		s.Records()
 		s.Unservable()
+		s.Handoffs()
+		s.Routes()
+		s.Direct(nil)
 		s.Outline()
 		s.do(frame.Configure, nil, nil)
 	})

@@ -60,6 +60,52 @@ func (s *Sim) Unservable() (turns []int32, err error) {
 	return turns, err
 }
 
+// Handoffs returns what is known besides of every record of a run in two pools.
+func (s *Sim) Handoffs() (all []replay.Handoff, err error) {
+	var c frame.HandoffColumns
+	err = s.parts(frame.Handoffs, -1, c.Fields, func() (int, error) {
+		before := len(all)
+		var ok bool
+		if all, ok = c.Rows(all); !ok {
+			return 0, errColumns
+		}
+		return len(all) - before, nil
+	})
+	return all, err
+}
+
+// Routes returns what the KV router said of each turn, see replay.Sim.Route.
+func (s *Sim) Routes() (func(turn int32) (replay.Route, bool), error) {
+	type row struct {
+		route  replay.Route
+		routed bool
+	}
+	var all []row
+	var c frame.RouteColumns
+	err := s.parts(frame.Routes, s.fed.Turns, c.Fields, func() (int, error) {
+		n, ok := c.Rows()
+		if !ok {
+			return 0, errColumns
+		}
+		for i := range n {
+			r, routed := c.Row(i)
+			all = append(all, row{r, routed})
+		}
+		return n, nil
+	})
+	return func(turn int32) (replay.Route, bool) {
+		if int(turn) >= len(all) {
+			return replay.Route{}, false
+		}
+		return all[turn].route, all[turn].routed
+	}, err
+}
+
+// Direct says to which worker each turn goes, where the routing is direct.
+func (s *Sim) Direct(workers []int32) error {
+	return s.do(frame.Direct, []frame.Field{{Name: "worker", Var: &workers}}, nil)
+}
+
 // Turns is the number of requests in the trace.
 func (s *Sim) Turns() int { return s.fed.Turns }
 
