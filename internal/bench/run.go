@@ -31,6 +31,7 @@ type Sample struct {
 	PeakMB float64       // largest resident memory of the whole process
 	AtMost bool          // the peak may be less: it is hidden by this process's own
 	Import time.Duration // of the module, where it is a call from Python
+	Again  time.Duration // of a second call in the same process, where one was asked for
 	Report map[string]any
 }
 
@@ -104,6 +105,7 @@ func call(cmd *exec.Cmd) (Sample, error) {
 	}
 	var said struct {
 		WallS   float64 `json:"wall_s"`
+		AgainS  float64 `json:"again_s"`
 		ImportS float64 `json:"import_s"`
 		Report  map[string]any
 	}
@@ -111,6 +113,7 @@ func call(cmd *exec.Cmd) (Sample, error) {
 		return s, fmt.Errorf("%s printed %.80q: %w", cmd.Path, out, err)
 	}
 	s.Wall = time.Duration(said.WallS * float64(time.Second))
+	s.Again = time.Duration(said.AgainS * float64(time.Second))
 	s.Import = time.Duration(said.ImportS * float64(time.Second))
 	s.Report = said.Report
 	return s, nil

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import functools
 import hashlib
 import os
 import platform
@@ -61,6 +62,12 @@ def version() -> str:
     return str(scope["__version__"])
 
 
+@functools.cache
+def core_wasm(go: str) -> None:
+    """Builds core.wasm, once for all platforms."""
+    subprocess.run([go, "run", "./internal/corewasm/cmd/corewasm"], cwd=REPOSITORY, check=True, stdout=sys.stderr)
+
+
 def helper(target: str, directory: Path) -> Path:
     """Builds the helper for a platform."""
     goos, goarch = target.split("/")
@@ -69,7 +76,7 @@ def helper(target: str, directory: Path) -> Path:
     build = [go, "build", "-trimpath", "-buildvcs=false", f"-ldflags=-s -w -X main.version={version()}", "-o", os.fspath(program), "./cmd/replay"]
     env = {**os.environ, "GOOS": goos, "GOARCH": goarch, "CGO_ENABLED": "0", "GOFLAGS": ""}
     try:
-        subprocess.run([go, "run", "./internal/corewasm/cmd/corewasm"], cwd=REPOSITORY, check=True, stdout=sys.stderr)
+        core_wasm(go)
         subprocess.run(build, cwd=REPOSITORY, check=True, env=env, stdout=sys.stderr)
     except FileNotFoundError:
         raise SystemExit(f"build_wheel: {go} is not there; the helper is built with Go 1.26 or later") from None

@@ -37,10 +37,10 @@ def test(scratch: Path) -> bool:
     """Builds, installs and tests below a directory."""
     wheels, environment, events = scratch / "wheels", scratch / "venv", scratch / "events"
     python = environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    attempt("building the wheels", sys.executable, str(HERE / "tools/build_wheel.py"), "--out", str(wheels), "--platform", "host")
     venv.create(environment, with_pip=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     attempt("installing what the tests need (tests/requirements.txt) from the package index", *pip, "--requirement", str(HERE / "tests/requirements.txt"))
+    attempt("building the wheels", str(python), str(HERE / "tools/build_wheel.py"), "--out", str(wheels), "--platform", "host")
     if os.environ.get("AICONFIGURATOR"):
         attempt("installing AIConfigurator", *pip, "aiconfigurator-core==0.12.0")
     attempt("installing the wheels", *pip, "--no-deps", *map(str, sorted(wheels.glob("dryserve-*.whl"))))

@@ -51,6 +51,9 @@ func run() int {
 		fmt.Println("the reference is not installed (`make oracle` installs it): only our own figures")
 	}
 	err = measure(programs, *repeat, filter)
+	if err == nil && programs.Package != "" && filter.MatchString("first call") {
+		err = firstCall(programs, *repeat)
+	}
 	if err == nil && *requests > 0 {
 		err = reading(programs, *repeat, *requests)
 	}
@@ -59,6 +62,25 @@ func run() int {
 		return 1
 	}
 	return 0
+}
+
+// firstCall measures what a call costs at the least: that of a small case.
+func firstCall(programs bench.Programs, repeat int) error {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	trace, err := generated("small", 100, 7, 3.4)(dir)
+	if err != nil {
+		return err
+	}
+	first, err := programs.FirstCall(trace, dir, repeat)
+	if err != nil {
+		return err
+	}
+	bench.WriteFirstCall(os.Stdout, "100 requests", first)
+	return nil
 }
 
 // reading measures how fast traces are read: the real one and a long one.
