@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wasm wheels test python bench fuzz lint oracle corpus clean
+.PHONY: help demo build wasm wheels test python bench bench-live fuzz lint oracle corpus clean
 
 GO ?= go
 PYTHON ?= python3
@@ -22,9 +22,11 @@ JOBS ?= 2
 export BENCH_TRACE ?= ../shared/data/mooncake/conversation_trace.jsonl
 export BENCH_GEN ?=
 REPEAT ?= 3
+# bench-live: rounds of each worker under each load.
+ROUNDS ?= 5
 
 help: ## list the verbs
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-8s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
 
 demo: build ## replay an example trace with one worker and with four
 	bin/replay examples/conversation-2k.jsonl --extra-engine-args examples/engine-default.json --report-json bin/demo-1.json
@@ -58,6 +60,11 @@ bench: build ## measure time and memory beside the reference, if it is installed
 	bin/bench/python/bin/pip install --quiet --disable-pip-version-check bin/bench/wheels/dryserve-*.whl
 	$(GO) run ./internal/bench/cmd/bench -repeat $(REPEAT) -package bin/bench/python/bin/python
 	$(GO) test -run '^$$' -bench . -benchtime 0.2s ./core/... ./host/native/tracefile/...
+
+bench-live: ## measure the mocker beside the reference's, each behind a Dynamo frontend
+	[ -n "$${ORACLE_PYTHON:-}" ] || internal/oracle/setup.sh .oracle
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/mocker
+	$(GO) run ./internal/bench/cmd/benchlive -rounds $(ROUNDS)
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@found=0; \

@@ -106,6 +106,9 @@ func (w *unit) generate(ctx context.Context, c wire.Control, body []byte, to *pl
 			job.Cancel()
 		}
 	}()
+	if !to.Flush() { // while the engine works
+		return false
+	}
 	for {
 		select {
 		case <-e.wake:

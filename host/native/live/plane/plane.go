@@ -178,31 +178,18 @@ const (
 	byeTime  = 10 * time.Second
 )
 
-// answer calls the frontend and lets the handler speak.
+// answer lets the handler speak, and ends the answer. The frontend is called at
+// the first Flush, so a handler can set its engine to work before.
 func (s *Server) answer(h Handler, c wire.Control, body []byte) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	d := net.Dialer{Timeout: dialTime}
-	conn, err := d.DialContext(ctx, "tcp", c.Address)
-	if err != nil {
-		s.log.Warn("the frontend cannot be reached for an answer", "address", c.Address, "error", err)
-		return
-	}
-	defer conn.Close()
-	to := &Stream{Codec: c.Codec, conn: conn, cancel: cancel}
+	to := &Stream{Codec: c.Codec, server: s, ctx: ctx, cancel: cancel, address: c.Address}
+	defer to.close()
 	to.buf = wire.AppendPrologue(wire.AppendHandshake(to.buf, c.Subject), "")
-	gone := make(chan struct{})
-	go func() {
-		listen(conn, cancel)
-		close(gone)
-	}()
-	defer func() {
-		_ = conn.Close()
-		<-gone
-	}()
-	stop := context.AfterFunc(s.ctx, func() { _ = conn.SetDeadline(time.Now()) })
-	defer stop()
-	if !to.Flush() || !h(ctx, c, body, to) || ctx.Err() != nil {
+	if complete := h(ctx, c, body, to); !complete || ctx.Err() != nil {
+		if to.conn == nil && ctx.Err() == nil {
+			to.Flush() // the frontend must see that the answer is broken off
+		}
 		return
 	}
 	to.buf = wire.AppendSentinel(wire.AppendFinal(to.buf, c.Codec))
@@ -213,7 +200,7 @@ func (s *Server) answer(h Handler, c wire.Control, body []byte) {
 	t := time.NewTimer(byeTime)
 	defer t.Stop()
 	select {
-	case <-gone:
+	case <-to.gone:
 	case <-t.C:
 	}
 }
@@ -235,11 +222,45 @@ func listen(conn net.Conn, cancel context.CancelFunc) {
 
 // Stream is an answer under way. Its methods are for the handler's goroutine.
 type Stream struct {
-	Codec  wire.Codec
-	Sent   int64 // bytes
-	conn   net.Conn
-	cancel context.CancelFunc
-	buf    []byte
+	Codec   wire.Codec
+	Sent    int64 // bytes
+	server  *Server
+	ctx     context.Context
+	cancel  context.CancelFunc
+	address string
+	conn    net.Conn      // nil: the frontend has not been called
+	gone    chan struct{} // closed when nothing comes from the frontend any more
+	stop    func() bool
+	buf     []byte
+}
+
+// open calls the frontend.
+func (t *Stream) open() bool {
+	d := net.Dialer{Timeout: dialTime}
+	conn, err := d.DialContext(t.ctx, "tcp", t.address)
+	if err != nil {
+		if t.ctx.Err() == nil {
+			t.server.log.Warn("the frontend cannot be reached for an answer", "address", t.address, "error", err)
+		}
+		t.cancel()
+		return false
+	}
+	t.conn, t.gone = conn, make(chan struct{})
+	t.stop = context.AfterFunc(t.server.ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	go func() {
+		listen(conn, t.cancel)
+		close(t.gone)
+	}()
+	return true
+}
+
+func (t *Stream) close() {
+	if t.conn == nil {
+		return
+	}
+	t.stop()
+	_ = t.conn.Close()
+	<-t.gone
 }
 
 // Output says one frame, at the next Flush.
@@ -253,8 +274,12 @@ func (t *Stream) Invalid(message, public string) {
 // Item says something whose body is written in the codec already.
 func (t *Stream) Item(body []byte) { t.buf = wire.AppendItem(t.buf, t.Codec, body) }
 
-// Flush writes what has been said. It is false if the frontend has gone.
+// Flush writes what has been said; the first one calls the frontend before. It
+// is false if the frontend has gone or cannot be reached.
 func (t *Stream) Flush() bool {
+	if t.conn == nil && (t.ctx.Err() != nil || !t.open()) {
+		return false
+	}
 	n, err := t.conn.Write(t.buf)
 	t.Sent += int64(n)
 	t.buf = t.buf[:0]
