@@ -1,0 +1,286 @@
+// @ts-check
+// One scenario on one guest, from its trace to its result. Between steps others
+// get their turn, so that a run can be cancelled and its progress be told.
+
+import { Guest, Op, Refusal, Status } from './guest.js';
+import { floats, ints } from './msgpack.js';
+import { readSummary, reportJSON } from './report.js';
+import { Plan } from './scenario.js';
+import { complaintOf, failureSentence } from './sentences.js';
+import { loadTable } from './timing.js';
+import { Trace, concatenated, detect, hasLine } from './trace.js';
+import { ComplaintError, complain } from './wording.js';
+
+/** @typedef {import('./types.js').Scenario} Scenario */
+/** @typedef {import('./types.js').Source} Source */
+/** @typedef {import('./types.js').Progress} Progress */
+/** @typedef {import('./types.js').Result} Result */
+/** @typedef {import('./types.js').Records} Records */
+/** @typedef {import('./types.js').Format} Format */
+/** @typedef {import('./msgpack.js').Pairs} Pairs */
+
+/** Bytes of text that are fed at a time. */
+const CHUNK = 256 << 10;
+/** What is enough to tell a format by, in bytes. */
+const HEAD = 128 << 10;
+/** Rows of a table that are asked for at a time. */
+const ROWS = 1 << 15;
+/** How long a step should take. */
+const STEP_MS = 25;
+const MOST_ROWS_RESERVED = 1 << 20;
+
+/** A run that somebody has cancelled. */
+export class Cancelled extends Error {
+  constructor() {
+    super('the run is cancelled');
+    this.name = 'AbortError';
+  }
+}
+
+/**
+ * What a run has from outside.
+ * @typedef {object} Surroundings
+ * @property {Source | null} trace its bytes; null for a synthetic workload
+ * @property {string} traceName for sentences
+ * @property {Record<string, Source>} files durations by name
+ * @property {(p: Progress) => void} progress
+ * @property {() => Promise<boolean>} goOn lets others have their turn; false: the run is cancelled
+ */
+
+/**
+ * Runs a scenario.
+ * @param {WebAssembly.Module} module
+ * @param {Scenario} scenario
+ * @param {Surroundings} around
+ * @returns {Promise<Result>}
+ * @throws {ComplaintError | Cancelled}
+ */
+export async function run(module, scenario, around) {
+  const table = await loadTable(scenario, around.files);
+  const plan = new Plan(scenario, table);
+  const guest = await Guest.instantiate(module);
+  const sim = new Simulation(guest, plan, around);
+  try {
+    sim.configure();
+    await sim.load();
+    await sim.simulate();
+    return await sim.result();
+  } catch (e) {
+    const complaint = e instanceof Refusal ? complaintOf(e, plan) : null;
+    throw complaint === null ? e : new ComplaintError([complaint]);
+  }
+}
+
+/**
+ * What is wrong with a scenario, without running it.
+ * @param {WebAssembly.Module} module
+ * @param {Scenario} scenario
+ * @param {Record<string, Source>} files
+ * @returns {Promise<import('./types.js').Complaint[]>}
+ */
+export async function check(module, scenario, files) {
+  try {
+    const plan = new Plan(scenario, await loadTable(scenario, files));
+    const guest = await Guest.instantiate(module);
+    const sim = new Simulation(guest, plan, null);
+    try {
+      sim.configure();
+      if (plan.synthetic) sim.synthesize();
+    } catch (e) {
+      const complaint = e instanceof Refusal ? complaintOf(e, plan) : null;
+      if (complaint === null) throw e;
+      return [complaint];
+    }
+    return [];
+  } catch (e) {
+    if (e instanceof ComplaintError) return e.complaints;
+    throw e;
+  }
+}
+
+class Simulation {
+  /** @param {Guest} guest @param {Plan} plan @param {Surroundings | null} around */
+  constructor(guest, plan, around) {
+    this.guest = guest;
+    this.plan = plan;
+    this.around = around;
+    this.handle = guest.open();
+    /** @type {Format | ''} */
+    this.format = '';
+    this.turns = 0;
+    this.sessions = 0;
+    this.named = false;
+    this.wallMs = 0;
+    /** @type {string[]} */
+    this.warnings = [];
+  }
+
+  /** @param {number} op @param {Pairs} [request] */
+  call(op, request = {}) {
+    return this.guest.call(this.handle, op, request);
+  }
+
+  /** @returns {Surroundings} */
+  outside() {
+    if (this.around === null) throw new Error('a check simulates nothing');
+    return this.around;
+  }
+
+  async breathe() {
+    if (!(await this.outside().goOn())) throw new Cancelled();
+  }
+
+  configure() {
+    this.call(Op.Configure, this.plan.configure());
+  }
+
+  async load() {
+    if (this.plan.synthetic) this.synthesize();
+    else await this.feed();
+  }
+
+  synthesize() {
+    this.loaded(this.call(Op.Synthesize, this.plan.synthesize()));
+  }
+
+  /** @param {Pairs} fed */
+  loaded(fed) {
+    this.turns = Number(fed.turns);
+    this.sessions = Number(fed.sessions);
+    this.named = fed.named === true;
+    const odd = Number(fed.odd_rows ?? 0);
+    if (odd > 0) {
+      const [least, most] = [Number(fed.block_size_min), Number(fed.block_size_max)];
+      const fit = least <= most ? `; ${least} fits every row` : '';
+      this.warnings.push(`${odd} of ${this.turns} rows have more hash_ids than their input_length needs with --trace-block-size ${this.plan.traceBlockSize}, first on line ${fed.odd_line}${fit}`);
+    }
+  }
+
+  async feed() {
+    const around = this.outside();
+    if (around.trace === null) return complain('workload', 'no workload is given; a trace file, or --input-tokens, --output-tokens and --request-count, are accepted');
+    const trace = new Trace(around.trace, around.traceName);
+    /** @type {Uint8Array[]} */
+    let parts = [];
+    let size = 0;
+    let reserve = 0;
+    let rows = 0;
+    for await (const part of trace.chunks()) {
+      parts.push(part);
+      size += part.length;
+      if (this.format === '') {
+        const head = concatenated(parts);
+        parts = [head];
+        if (!hasLine(head) && size < HEAD) continue;
+        this.choose(head);
+      }
+      if (size < CHUNK) continue;
+      const fed = this.call(Op.Feed, { text: concatenated(parts), ...(reserve > 0 ? { reserve } : {}) });
+      reserve = rows === 0 ? reserveFor(Number(fed.rows), trace) : 0;
+      rows = Number(fed.rows);
+      [parts, size] = [[], 0];
+      around.progress({ stage: 'reading', done: trace.read, total: trace.total });
+      await this.breathe();
+    }
+    const rest = concatenated(parts);
+    if (this.format === '') this.choose(rest);
+    this.loaded(this.call(Op.Feed, { text: rest, end: true }));
+  }
+
+  /** Settles the format. @param {Uint8Array} head the trace begins with */
+  choose(head) {
+    const asked = /** @type {{format?: Format}} */ (this.plan.scenario.workload).format;
+    this.format = asked ?? detect(head);
+    if (this.format !== 'mooncake' && this.format !== 'mooncake-delta') {
+      complain('trace', `is a trace in the format ${this.format}, which core.wasm does not read yet; want mooncake or mooncake-delta`);
+    }
+  }
+
+  async simulate() {
+    const around = this.outside();
+    around.progress({ stage: 'simulating', done: 0, total: this.turns });
+    await this.breathe();
+    let events = 4096;
+    for (;;) {
+      const start = performance.now();
+      const p = this.call(Op.Step, { events });
+      const ms = performance.now() - start;
+      this.wallMs += ms;
+      if (p.status === Status.Failed) complain('', failureSentence(p));
+      if (p.status === Status.Done) return;
+      if (p.status !== Status.Running) throw new Error(`the simulation stopped in an unknown state (${p.status})`);
+      events = Math.round(Math.min(Math.max((events * STEP_MS) / Math.max(ms, 0.1), events / 2, 256), events * 2, 1 << 22));
+      around.progress({ stage: 'simulating', done: Number(p.done), total: Number(p.total) });
+      await this.breathe();
+    }
+  }
+
+  async result() {
+    const warning = this.plan.table?.warning(this.plan.engine) ?? '';
+    const around = this.outside();
+    around.progress({ stage: 'reporting', done: this.turns, total: this.turns });
+    const summary = readSummary(this.call(Op.Summarize));
+    const json = reportJSON(summary, this.wallMs);
+    const records = await this.records();
+    const outline = await this.outline();
+    const unservable = ints((await this.table(Op.Unservable)).turn);
+    const engine = this.plan.engine.pairs;
+    /** @type {Result} */
+    const result = {
+      reportJSON: json, report: JSON.parse(new TextDecoder().decode(json)), summary, records, outline, named: this.named,
+      ranks: Number(engine['engine.dp_size'] ?? 1), tiers: 'engine.host_offload.blocks' in engine, unservable, recording: null,
+      warnings: [...(warning === '' ? [] : [warning]), ...this.warnings, ...this.lost(summary.numbers, unservable)], format: this.format, wallMs: this.wallMs,
+    };
+    return result;
+  }
+
+  /** Warnings of requests that were not served. @param {Record<string, number>} n @param {Int32Array} unservable */
+  lost(n, unservable) {
+    const out = [];
+    if (n.rejected_requests > 0) out.push(`${n.rejected_requests} of ${this.turns} requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks`);
+    if (unservable.length > 0) out.push(`${unservable.length} of ${this.turns} requests can never be served by this engine and failed`);
+    return out;
+  }
+
+  /** A whole table: its bins joined by key. @param {number} op @returns {Promise<Record<string, Uint8Array>>} */
+  async table(op) {
+    /** @type {Record<string, Uint8Array[]>} */
+    const parts = {};
+    for (let from = 0; ; from += ROWS) {
+      const answer = this.call(op, { from, most: ROWS });
+      let rows = 0;
+      for (const [key, bin] of Object.entries(answer)) {
+        if (!(bin instanceof Uint8Array)) continue;
+        (parts[key] ??= []).push(bin);
+        if (key !== 'ids') rows = Math.max(rows, bin.length / 8);
+      }
+      if (rows === 0) break;
+      await this.breathe();
+    }
+    return Object.fromEntries(Object.entries(parts).map(([key, bins]) => [key, concatenated(bins)]));
+  }
+
+  /** @returns {Promise<Records>} */
+  async records() {
+    const t = await this.table(Op.Records);
+    /** @type {Record<string, Int32Array | Float64Array>} */
+    const columns = {};
+    for (const [key, bin] of Object.entries(t)) columns[key] = key.endsWith('_ms') ? floats(bin) : ints(bin);
+    return /** @type {Records} */ (/** @type {unknown} */ (columns));
+  }
+
+  /** @returns {Promise<Result['outline']>} */
+  async outline() {
+    const t = await this.table(Op.Turns);
+    const s = await this.table(Op.Sessions);
+    const idEnds = ints(s.id_length);
+    for (let i = 1; i < idEnds.length; i++) idEnds[i] += idEnds[i - 1];
+    return { session: ints(t.session), index: ints(t.index), next: ints(t.next), first: ints(s.first), line: ints(s.line), ids: s.ids, idEnds };
+  }
+}
+
+/** Rows to make room for, judging by those so far. @param {number} rows @param {Trace} trace */
+function reserveFor(rows, trace) {
+  if (trace.coding !== '' || trace.total <= trace.read || rows === 0) return 0;
+  return Math.floor(Math.min(rows * ((trace.total - trace.read) / trace.read) * 1.05 + 16, MOST_ROWS_RESERVED));
+}

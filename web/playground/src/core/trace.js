@@ -1,0 +1,235 @@
+// @ts-check
+// Traces as streams of text: files, bytes and addresses, compressed or not, and
+// what format they are in by the looks of their beginning.
+
+import { complain } from './wording.js';
+import { foundText } from './tracewords.js';
+
+/** @typedef {import('./types.js').Format} Format */
+/** @typedef {import('./types.js').Source} Source */
+
+/** What is stored, and how it is coded. */
+export class Trace {
+  /** @param {Source} source @param {string} name for sentences */
+  constructor(source, name) {
+    this.source = source;
+    this.name = name;
+    /** Bytes as they are stored, -1: not known. */
+    this.total = -1;
+    /** Bytes read so far, as they are stored. */
+    this.read = 0;
+    this.coding = '';
+  }
+
+  /**
+   * The text in parts of any size.
+   * @returns {AsyncGenerator<Uint8Array, void, void>}
+   */
+  async *chunks() {
+    const stream = await this.open();
+    const counted = stream.pipeThrough(counter((n) => (this.read += n)));
+    const reader = counted.getReader();
+    try {
+      const head = await atLeast(reader, 4);
+      this.coding = this.codingOf(head);
+      const rest = joined(head, reader);
+      if (this.coding === '') {
+        yield* rest;
+      } else {
+        yield* this.inflated(rest);
+      }
+    } finally {
+      await reader.cancel().catch(() => {}); // nobody wants the rest
+    }
+  }
+
+  /** @returns {Promise<ReadableStream<Uint8Array>>} */
+  async open() {
+    const s = this.source;
+    if (typeof s !== 'string') {
+      const blob = s instanceof Blob ? s : new Blob([/** @type {BlobPart} */ (s)]);
+      this.total = blob.size;
+      return /** @type {ReadableStream<Uint8Array>} */ (blob.stream());
+    }
+    /** @type {Response} */
+    let response;
+    try {
+      response = await fetch(s);
+    } catch (e) {
+      return complain('trace', `${this.name} cannot be fetched: ${e instanceof Error ? e.message : e}`);
+    }
+    if (!response.ok || response.body === null) return complain('trace', `${this.name} cannot be fetched: the server says ${response.status} ${response.statusText}`.trim());
+    const size = response.headers.get('content-length');
+    if (size !== null && response.headers.get('content-encoding') === null) this.total = Number(size);
+    return response.body;
+  }
+
+  /** @param {Uint8Array} head */
+  codingOf(head) {
+    const begins = (/** @type {number[]} */ ...magic) => head.length >= magic.length && magic.every((b, i) => head[i] === b);
+    if (begins(0x1f, 0x8b)) return 'gzip';
+    if (begins(0x28, 0xb5, 0x2f, 0xfd)) complain('trace', `${this.name} is compressed with zstd, which browsers do not read; want gzip or plain text`);
+    for (const [suffix, coding] of [['.gz', 'gzip'], ['.zst', 'zstd']]) {
+      if (head.length > 0 && this.name.toLowerCase().endsWith(suffix)) {
+        complain('trace', `the name ends in ${suffix}, but found ${foundText(head.subarray(0, coding === 'gzip' ? 2 : 4))} at the start of the file; want ${coding} data`);
+      }
+    }
+    return '';
+  }
+
+  /** @param {AsyncGenerator<Uint8Array, void, void>} stored @returns {AsyncGenerator<Uint8Array, void, void>} */
+  async *inflated(stored) {
+    const source = new ReadableStream({
+      async pull(controller) {
+        const { value, done } = await stored.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+    });
+    const text = source.pipeThrough(/** @type {ReadableWritablePair<Uint8Array, Uint8Array>} */ (/** @type {unknown} */ (new DecompressionStream('gzip'))));
+    const reader = text.getReader();
+    for (;;) {
+      /** @type {ReadableStreamReadResult<Uint8Array>} */
+      let part;
+      try {
+        part = await reader.read();
+      } catch (e) {
+        return complain('trace', `the gzip data are damaged or end too early (${e instanceof Error ? e.message : e}); want the complete file`);
+      }
+      if (part.done) return;
+      yield part.value;
+    }
+  }
+}
+
+/** @param {(n: number) => void} tell @returns {TransformStream<Uint8Array, Uint8Array>} */
+function counter(tell) {
+  return new TransformStream({
+    transform(chunk, controller) {
+      tell(chunk.length);
+      controller.enqueue(chunk);
+    },
+  });
+}
+
+/** The first bytes, that many at least if there are. @param {ReadableStreamDefaultReader<Uint8Array>} reader @param {number} n */
+async function atLeast(reader, n) {
+  let head = new Uint8Array();
+  while (head.length < n) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    head = concatenated([head, value]);
+  }
+  return head;
+}
+
+/** @param {Uint8Array} head @param {ReadableStreamDefaultReader<Uint8Array>} reader @returns {AsyncGenerator<Uint8Array, void, void>} */
+async function* joined(head, reader) {
+  if (head.length > 0) yield head;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    yield value;
+  }
+}
+
+/** @param {Uint8Array[]} parts */
+export function concatenated(parts) {
+  const all = new Uint8Array(parts.reduce((n, p) => n + p.length, 0));
+  let at = 0;
+  for (const p of parts) {
+    all.set(p, at);
+    at += p.length;
+  }
+  return all;
+}
+
+const BLANK = new Set([0x20, 0x09, 0x0d, 0x0a]);
+
+/** Whether a format can be told by what there is: a whole line. @param {Uint8Array} text */
+export function hasLine(text) {
+  let i = 0;
+  while (i < text.length && BLANK.has(text[i])) i++;
+  return text.indexOf(0x0a, i) >= 0;
+}
+
+/**
+ * The format of a trace by its beginning: the keys of its first object or the
+ * names of its columns. What has none of the others' is taken for Mooncake,
+ * whose sentences then say what is wrong.
+ * @param {Uint8Array} text
+ * @returns {Format}
+ */
+export function detect(text) {
+  const s = new TextDecoder().decode(text).replace(/^[ \t\r\n]+/, '');
+  if (s !== '' && s[0] !== '{') return detectTable(s);
+  let scope = false;
+  for (const [key, value] of keys(s)) {
+    switch (key) {
+      case 'schema':
+        if (value.startsWith('"dynamo.agentic_mooncake"')) return 'agentic_mooncake';
+        if (value.startsWith('"dynamo.request.trace')) return 'dynamo';
+        break;
+      case 'event_type':
+      case 'event':
+        return 'dynamo';
+      case 'hash_id_scope': // of a header or of a Weka object
+        scope = true;
+        break;
+      case 'models':
+      case 'requests':
+        return 'weka';
+      case 'wait_for':
+      case 'tool_wait_ms':
+      case 'play_id':
+        return 'agentic_mooncake';
+      case 'num_turns':
+      case 'input_prompt_length':
+      case 'tool_call_latency':
+        return 'applied_compute_agentic';
+    }
+  }
+  return scope ? 'agentic_mooncake' : 'mooncake';
+}
+
+/** @param {string} text @returns {Format} */
+function detectTable(text) {
+  for (const cell of text.split(/\r?\n/, 1)[0].split(',')) {
+    const name = cell.trim().replace(/^"(.*)"$/, '$1');
+    if (name === 'ContextTokens' || name === 'GeneratedTokens') return 'azure';
+    if (name === 'Request tokens' || name === 'Response tokens') return 'burstgpt';
+  }
+  return 'mooncake';
+}
+
+/** The keys of the object at the start with the text of their values, as far as it is JSON. @param {string} s @returns {Generator<[string, string]>} */
+function* keys(s) {
+  const quoted = /"(?:[^"\\]|\\.)*"/y;
+  let depth = 0;
+  for (let i = 0; i < s.length; i++) {
+    const c = s[i];
+    if (c === '{' || c === '[') depth++;
+    else if (c === '}' || c === ']') {
+      if (--depth === 0) return;
+    } else if (c === '"') {
+      quoted.lastIndex = i;
+      const m = quoted.exec(s);
+      if (m === null) return;
+      i = quoted.lastIndex - 1;
+      const colon = /[ \t\r\n]*:[ \t\r\n]*/y;
+      colon.lastIndex = i + 1;
+      if (depth !== 1 || !colon.test(s)) continue;
+      yield [unquoted(m[0]), s.slice(colon.lastIndex, colon.lastIndex + 40)];
+      i = colon.lastIndex - 1;
+    }
+  }
+}
+
+/** @param {string} literal */
+function unquoted(literal) {
+  try {
+    return String(JSON.parse(literal));
+  } catch {
+    return literal;
+  }
+}

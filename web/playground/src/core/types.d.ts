@@ -1,0 +1,204 @@
+/**
+ * What a run is described by and what it gives. A Scenario is plain JSON; a key
+ * that is absent means what the reference takes by default. Times are in ms
+ * where a name ends in Ms.
+ */
+export interface Scenario {
+  workload: Workload;
+  /** The engine; that of the workers which decode, if there is a prefillEngine. */
+  engine?: Engine;
+  /** The engine of workers that compute prompts: then workers are in two pools. */
+  prefillEngine?: Engine;
+  /** Copies of the engine, without pools. */
+  numWorkers?: number;
+  numPrefillWorkers?: number;
+  numDecodeWorkers?: number;
+  /** Which transfers between pools share the bandwidth. */
+  transferSharing?: 'none' | 'pair' | 'node';
+  /** For transferSharing node: how many workers that compute prompts stand on one. */
+  prefillWorkersPerNode?: number;
+  router?: Router;
+  /** How long passes take, of all engines. */
+  timing?: Timing;
+  sla?: { ttftMs?: number; itlMs?: number; e2eMs?: number };
+  /** Ends the simulated clock; with a trace only. */
+  maxSimTimeMs?: number;
+  /** End as the reference does where a request can never be served. */
+  parity?: boolean;
+  /** The readable engine, which gives the same results. */
+  plain?: boolean;
+}
+
+export type Workload = SampleWorkload | FileWorkload | SyntheticWorkload;
+
+export interface TraceOptions {
+  format?: Format;
+  /** Tokens behind each hash id, for formats that do not say it. */
+  traceBlockSize?: number;
+  /** Sessions under way; arrivals are as in the trace without it. */
+  concurrency?: number;
+  arrivalSpeedup?: number;
+  /** Of traces without hash ids. */
+  traceSharedPrefixRatio?: number;
+  traceNumPrefixGroups?: number;
+  /** Of traces of agents. */
+  agenticLanes?: number;
+  executionModel?: string;
+  wekaNestedTimestampBasis?: 'auto' | 'absolute' | 'relative';
+}
+
+export interface SampleWorkload extends TraceOptions {
+  kind: 'sample';
+  /** The name of a file of samples; whoever calls simulate gives its bytes. */
+  sample: string;
+}
+
+export interface FileWorkload extends TraceOptions {
+  kind: 'file';
+  /** The name of the file, for sentences and the command line. */
+  name?: string;
+}
+
+/** The fields are the flags of replay. Exactly one of concurrency, requestRate and arrivalIntervalMs says when requests arrive. */
+export interface SyntheticWorkload {
+  kind: 'synthetic';
+  inputTokens: number;
+  outputTokens: number;
+  requestCount: number;
+  concurrency?: number;
+  /** Arrivals per second. */
+  requestRate?: number;
+  arrivalIntervalMs?: number;
+  /** A whole number; as text where it has more than 53 bits. */
+  arrivalSeed?: number | string;
+  turnsPerSession?: number;
+  interTurnDelayMs?: number;
+  /** Share of a prompt's blocks that a group has in common, 0 to 1. */
+  sharedPrefixRatio?: number;
+  numPrefixGroups?: number;
+  arrivalSpeedup?: number;
+}
+
+export type Format = 'mooncake' | 'mooncake-delta' | 'agentic_mooncake' | 'applied_compute_agentic' | 'dynamo' | 'weka' | 'azure' | 'burstgpt';
+
+/**
+ * The keys of the engine arguments in their canonical JSON: those of "engine" and, beside them, those
+ * that stand at the top (dp_size, tensor_parallel_size, …). type is "backend" there.
+ */
+export interface Engine {
+  type?: 'vllm' | 'sglang' | 'trtllm';
+  [key: string]: unknown;
+}
+
+export interface Router {
+  mode?: 'round_robin' | 'kv_router' | 'random' | 'power_of_two' | 'least_loaded';
+  /** The keys of --router-config. */
+  config?: Record<string, unknown>;
+  /** Of the lots; a whole number, as text where it has more than 53 bits. */
+  seed?: number | string;
+  /** The KV router hears of stored and removed blocks so late. */
+  kvEventLagMs?: number;
+}
+
+/** A file of durations is named; whoever calls simulate gives its bytes under that name. */
+export type Timing = { kind: 'polynomial' } | { kind: 'fixed'; prefillMs: number; decodeMs: number } | { kind: 'grid'; name: string } | { kind: 'npz'; name: string };
+
+/** Bytes: in memory, in a file that was dropped, or at a URL. */
+export type Source = Uint8Array | ArrayBuffer | Blob | string;
+
+/** What is wrong with a scenario, a trace or a file. */
+export interface Complaint {
+  /** The place in the scenario, such as engine.num_gpu_blocks; "trace" and "timing" for the files; "" for none. */
+  path: string;
+  /** What was found and what is accepted, as the command line says it. */
+  sentence: string;
+  /** The line of the trace. */
+  line?: number;
+}
+
+export interface Progress {
+  stage: 'reading' | 'simulating' | 'reporting';
+  /** Bytes of the file, or requests. */
+  done: number;
+  /** -1: not known. */
+  total: number;
+}
+
+/** The nine numbers of a distribution; all 0 without samples. */
+export interface Distribution {
+  mean: number;
+  min: number;
+  max: number;
+  median: number;
+  p75: number;
+  p90: number;
+  p95: number;
+  p99: number;
+  std: number;
+}
+
+export interface Summary {
+  numbers: Record<string, number>;
+  hasSLA: boolean;
+  distributions: Record<string, Distribution>;
+}
+
+/** One value per request that has ended, in the order of their ends. A time that there is not is NaN. */
+export interface Records {
+  turn: Int32Array;
+  arrival_ms: Float64Array;
+  first_admit_ms: Float64Array;
+  terminal_ms: Float64Array;
+  first_token_ms: Float64Array;
+  second_token_ms: Float64Array;
+  last_token_ms: Float64Array;
+  input_length: Int32Array;
+  requested_output: Int32Array;
+  output_length: Int32Array;
+  reused_tokens: Int32Array;
+  first_host_tokens: Int32Array;
+  worker: Int32Array;
+  /** 0 completed, 1 rejected, 2 cancelled, 3 failed. */
+  status: Int32Array;
+  admission_count: Int32Array;
+  /** Admission after admission. */
+  admission_at_ms: Float64Array;
+  admission_reused: Int32Array;
+}
+
+/** The workload as records need it. */
+export interface Outline {
+  session: Int32Array;
+  index: Int32Array;
+  next: Int32Array;
+  /** Of sessions: their first turn, their line in the trace. */
+  first: Int32Array;
+  line: Int32Array;
+  /** The ids of sessions one after the other, and where each ends. */
+  ids: Uint8Array;
+  idEnds: Int32Array;
+}
+
+export interface Result {
+  /** The report as replay --report-json writes it. */
+  reportJSON: Uint8Array;
+  report: Record<string, unknown>;
+  summary: Summary;
+  records: Records;
+  outline: Outline;
+  /** Whether records name their sessions. */
+  named: boolean;
+  /** Data-parallel ranks of a worker. */
+  ranks: number;
+  /** Whether records tell host memory from that of the GPU. */
+  tiers: boolean;
+  unservable: Int32Array;
+  recording: Recording | null;
+  warnings: string[];
+  /** The format that the trace has, '' for a synthetic workload. */
+  format: Format | '';
+  wallMs: number;
+}
+
+/** What happened inside, reduced for charts. */
+export interface Recording {}
