@@ -27,6 +27,7 @@ type watching struct {
 	samples    string
 	intervalMs float64
 	capture    bool
+	tell       io.Writer // lines of samples as they are taken; nil: nobody listens
 }
 
 // declare adds the flags of outputs; the script is one of the fleet.
@@ -103,7 +104,9 @@ func (o *options) watch(r *config.Replay) error {
 	return err
 }
 
-func (o *options) sampled() bool { return o.given("telemetry-jsonl-path") || o.watching.capture }
+func (o *options) sampled() bool {
+	return o.given("telemetry-jsonl-path") || o.watching.capture || o.watching.tell != nil
+}
 
 // startup takes how long workers start from the engine arguments.
 func startup(a *engineargs.Args) float64 {
@@ -132,16 +135,25 @@ func (o *options) attend(cfg config.Replay, f *files, host *drive.Options) {
 		return
 	}
 	var buf []byte
+	var listeners []io.Writer
+	if f.samples != nil {
+		listeners = append(listeners, f.samples)
+	}
+	if o.watching.tell != nil {
+		listeners = append(listeners, o.watching.tell)
+	}
 	host.Samples = func(list []replay.Sample) error {
 		if o.watching.capture {
 			for i := range list {
 				f.captured = append(f.captured, string(report.AppendSample(nil, &list[i])))
 			}
 		}
-		if f.samples == nil {
-			return nil
+		for _, to := range listeners {
+			if err := report.WriteSamples(to, list, &buf); err != nil {
+				return err
+			}
 		}
-		return report.WriteSamples(f.samples, list, &buf)
+		return nil
 	}
 }
 

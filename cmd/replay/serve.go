@@ -169,6 +169,7 @@ type request struct {
 	args     string
 	trace    []byte
 	requests bool
+	samples  bool
 	asks     bool
 	ms       float64 // NaN: not given
 	fault    string
@@ -180,7 +181,7 @@ type request struct {
 func (q *request) fields() []frame.Field {
 	return []frame.Field{
 		{Name: "id", Var: &q.id}, {Name: "op", Var: &q.op, Need: true}, {Name: "args", Var: &q.args},
-		{Name: "trace", Var: &q.trace}, {Name: "requests", Var: &q.requests},
+		{Name: "trace", Var: &q.trace}, {Name: "requests", Var: &q.requests}, {Name: "tell_samples", Var: &q.samples},
 		{Name: "ask_timing", Var: &q.asks}, {Name: "answer_ms", Var: &q.ms}, {Name: "answer_error", Var: &q.fault},
 		{Name: "ask_scaling", Var: &q.ticks}, {Name: "first_tick_ms", Var: &q.firstMs}, {Name: "answer_prefill", Var: &q.target.Prefill},
 		{Name: "answer_decode", Var: &q.target.Decode}, {Name: "answer_next_ms", Var: &q.target.NextMs},
@@ -223,7 +224,7 @@ func frameSentence(f frame.Fault) string {
 	case frame.WrongVersion:
 		return fmt.Sprintf("the frame is of version %d; %d is accepted", f.Found, frame.ABI)
 	case frame.UnknownKey:
-		return "the key " + name + " is not known; v, id, op, args, trace, requests, ask_timing, ask_scaling, first_tick_ms and those of answers are accepted"
+		return "the key " + name + " is not known; v, id, op, args, trace, requests, tell_samples, ask_timing, ask_scaling, first_tick_ms and those of answers are accepted"
 	case frame.WrongType:
 		return "the value of " + name + " is of another type"
 	case frame.NotInRange:

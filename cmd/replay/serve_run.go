@@ -88,6 +88,9 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 		return nil, usagef("--help, --version and --print-config print; arguments of a replay are accepted")
 	}
 	o.capture, o.asks, o.ticks, o.firstMs = q.requests, q.asks, q.ticks, q.firstMs
+	if q.samples {
+		o.watching.tell = &lines{s, r.id, "samples"}
+	}
 	if o.ticks && o.engineKind == "wasm" {
 		return nil, usagef("--engine wasm is not built yet for workers that come and go; --engine native is accepted")
 	}
@@ -113,7 +116,7 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 		return nil, err
 	}
 	if q.requests {
-		if err := out.requests().WriteJSONL(&lines{s, r.id}); err != nil {
+		if err := out.requests().WriteJSONL(&lines{s, r.id, "lines"}); err != nil {
 			return nil, err
 		}
 	}
@@ -159,14 +162,15 @@ func (s *server) runner(o *options) (*runner.Runner, error) {
 	return r, err
 }
 
-// lines hands the lines of the requests over as they are written.
+// lines hands lines over as they are written, with an event for each call.
 type lines struct {
-	s  *server
-	id uint64
+	s     *server
+	id    uint64
+	event string
 }
 
 func (l *lines) Write(p []byte) (int, error) {
-	if err := l.s.answer(l.id, "lines", frame.Field{Name: "lines", Var: &p}); err != nil {
+	if err := l.s.answer(l.id, l.event, frame.Field{Name: "lines", Var: &p}); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -236,7 +236,7 @@ func TestServeBadFrames(t *testing.T) {
 	c.send(number("id", 3), text("op", "dance"))
 	expect(3, "frame", `the op is "dance"; hello, run, answer or cancel is accepted`)
 	c.send(number("id", 3), text("op", "run"), text("arg", "x"))
-	expect(3, "frame", `the key "arg" is not known; v, id, op, args, trace, requests, ask_timing, ask_scaling, first_tick_ms and those of answers are accepted`)
+	expect(3, "frame", `the key "arg" is not known; v, id, op, args, trace, requests, tell_samples, ask_timing, ask_scaling, first_tick_ms and those of answers are accepted`)
 	c.send(number("id", 3), number("op", 4))
 	expect(3, "frame", `the value of "op" is of another type`)
 	c.send(number("id", -1), text("op", "hello"))

@@ -11,12 +11,20 @@ import pytest
 
 import dryserve
 
+from conftest import ROOMY
 from test_helper import _fresh, _reader, play  # noqa: F401
 
 SAMPLES = [{"sample_ordinal": 0, "kind": "baseline"}, {"sample_ordinal": 1, "kind": "final"}]
 PLAYED = f"""
 q = hello()
-report = json.dumps({{"telemetry": {{"sample_interval_ms": 50.0, "samples": {json.dumps(SAMPLES)}}}, "args": q["args"].split(chr(0))}})
+args = q["args"].split(chr(0))
+report = {{"args": args}}
+if "--capture-telemetry=true" in args:
+    report["telemetry"] = {{"sample_interval_ms": 50.0, "samples": {json.dumps(SAMPLES)}}}
+report = json.dumps(report)
+if q.get("tell_samples"):
+    for sample in {json.dumps(SAMPLES)}:
+        send({{"v": 1, "id": 1, "event": "samples", "lines": (json.dumps(sample) + chr(10)).encode()}})
 send({{"v": 1, "id": 1, "event": "done", "report": report, "table": "", "path": "", "engine": "native"}})
 receive()
 """
@@ -26,7 +34,7 @@ receive()
     "options, kept, flags",
     [
         ({}, True, ["--capture-telemetry=true"]),
-        ({"callback": True}, False, ["--capture-telemetry=true"]),
+        ({"callback": True}, False, []),
         ({"callback": True, "capture_in_memory": True}, True, ["--capture-telemetry=true"]),
         ({"jsonl_path": "s.jsonl"}, False, ["--telemetry-jsonl-path=s.jsonl"]),
         ({"jsonl_path": "s.jsonl", "capture_in_memory": True}, True, ["--capture-telemetry=true", "--telemetry-jsonl-path=s.jsonl"]),
@@ -44,6 +52,39 @@ def test_samples(play: Callable[[str], Path], trace: Path, options: dict[str, An
     assert "telemetry" not in report.summary and report.to_dict().get("telemetry") == ({"sample_interval_ms": 50.0, "samples": SAMPLES} if kept else None)
     asked = [a for a in report.summary["args"] if "telemetry" in a]
     assert sorted(asked) == sorted([*flags, "--telemetry-sample-interval-ms=50.0"])
+
+
+def test_told_meanwhile(trace: Path) -> None:
+    """A callback has the samples that a report would have, before the run has ended; what it raises ends that."""
+    heard: list[dict[str, Any]] = []
+    kept = dryserve.run_trace_replay(trace, telemetry_options=dryserve.TelemetryOptions(10, callback=heard.append, capture_in_memory=True))
+    assert kept.telemetry is not None and heard == kept.telemetry.samples and len(heard) > 1
+    only: list[dict[str, Any]] = []
+    assert dryserve.run_trace_replay(trace, telemetry_options=dryserve.TelemetryOptions(10, callback=only.append)).telemetry is None
+    assert only == heard
+
+    class Enough(Exception):
+        pass
+
+    def stop(sample: dict[str, Any]) -> None:
+        raise Enough(sample["kind"])
+
+    with pytest.raises(Enough, match="baseline"):
+        dryserve.run_trace_replay(trace, telemetry_options=dryserve.TelemetryOptions(10, callback=stop))
+
+
+def test_raised_in_a_run(endless: Path, _reader: None) -> None:  # noqa: F811
+    """A run that would take for ever is ended by its callback."""
+    heard: list[dict[str, Any]] = []
+
+    def third(sample: dict[str, Any]) -> None:
+        heard.append(sample)
+        if len(heard) == 3:
+            raise KeyError("third")
+
+    with pytest.raises(KeyError, match="third"):
+        dryserve.run_trace_replay(endless, extra_engine_args=ROOMY, telemetry_options=dryserve.TelemetryOptions(10, callback=third))
+    assert [s["sample_ordinal"] for s in heard] == [0, 1, 2]
 
 
 def test_real(trace: Path) -> None:

@@ -27,7 +27,7 @@ class TelemetryOptions:
 
     They are kept in the report if there is no other place for them, unless
     ``capture_in_memory`` says otherwise. ``callback`` is called with each of
-    them once the run has ended.
+    them while the run goes on; what it raises ends the run and comes out.
     """
 
     sample_interval_ms: float = 1000.0
@@ -179,7 +179,7 @@ def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
     requests = bool(capture) or given.get("report_jsonl_path") is not None
     tell, end = listener(progress)
     try:
-        out = _run.run(_run.Order(_arguments.arguments(given, files), requests, model, policy, tell, cancellation))
+        out = _run.run(_run.Order(_arguments.arguments(given, files), requests, model, policy, telemetry and telemetry.callback, tell, cancellation))
     finally:
         end()
     coverage = {
@@ -189,7 +189,7 @@ def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
     }
     for text in out.warnings:  # as from the line that called
         warnings.warn(text, ReplayWarning, stacklevel=3)
-    samples = _sampled(telemetry, out.report)
+    samples = _sampled(out.report)
     planner = None
     if policy is not None:
         planner = PlannerReplayDetails(ticks=out.ticks if details else [], lifecycle_operations=out.lifecycle, total_ticks=len(out.ticks))
@@ -242,23 +242,18 @@ def _telemetry(options: TelemetryOptions | None) -> dict[str, Any]:
     if not (math.isfinite(interval) and interval > 0):
         raise ValueError(f"sample_interval_ms is {interval}; a finite number above 0 is accepted")
     return {
-        "capture_telemetry": capture or options.callback is not None,
+        "capture_telemetry": capture,
         "telemetry_sample_interval_ms": interval,
         "telemetry_jsonl_path": options.jsonl_path,
     }
 
 
-def _sampled(options: TelemetryOptions | None, report: dict[str, Any]) -> ReplayTelemetryDetails | None:
-    """Takes the samples out of a report and hands them to who wants them."""
+def _sampled(report: dict[str, Any]) -> ReplayTelemetryDetails | None:
+    """Takes the samples out of a report, where they were to be kept."""
     taken = report.pop("telemetry", None)
-    if options is None or taken is None:
+    if taken is None:
         return None
-    if options.callback is not None:
-        for sample in taken["samples"]:
-            options.callback(sample)
-    if options.capture_in_memory or options.capture_in_memory is None and options.callback is None and options.jsonl_path is None:
-        return ReplayTelemetryDetails(float(taken["sample_interval_ms"]), taken["samples"])
-    return None
+    return ReplayTelemetryDetails(float(taken["sample_interval_ms"]), taken["samples"])
 
 
 async def run_trace_replay_async(trace_files: Any, **parameters: Any) -> ReplayReport:

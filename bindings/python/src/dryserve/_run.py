@@ -66,6 +66,7 @@ class Order:
     requests: bool = False
     model: PerformanceModel | None = None
     policy: ScalingPolicy | None = None
+    sample: Callable[[dict[str, Any]], object] | None = None
     progress: Callable[[Progress], object] | None = None
     cancellation: Cancellation | None = None
 
@@ -95,6 +96,8 @@ def run(order: Order) -> Outcome:
         request: dict[str, Any] = {"id": _RUN, "op": "run", "args": SEPARATOR.join(order.args)}
         if order.requests:
             request["requests"] = True
+        if order.sample is not None:
+            request["tell_samples"] = True
         if order.model is not None:
             request["ask_timing"] = True
         if order.policy is not None:
@@ -125,6 +128,10 @@ def _converse(helper: _helper.Helper, order: Order) -> Outcome:
                 order.progress(Progress(m["stage"], m["done"], m["total"]))
         elif event == "warning":
             outcome.warnings.append(reworded(m["text"]))
+        elif event == "samples":
+            if order.sample is not None:
+                for line in m["lines"].splitlines():
+                    order.sample(json.loads(line))
         elif event == "lines":
             outcome.requests += [json.loads(line) for line in m["lines"].splitlines() if line]
         elif event == "ask":
