@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -67,7 +68,8 @@ const (
 // has run out or ctx has ended; servers that refuse are not asked twice. warn is
 // told what goes wrong meanwhile and later.
 func Connect(ctx context.Context, o Options, warn func(text string, args ...any)) (*nats.Conn, error) {
-	list, err := o.list(warn)
+	d := &dialer{Dialer: net.Dialer{Timeout: dialTime}}
+	list, err := o.list(warn, d)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +78,9 @@ func Connect(ctx context.Context, o Options, warn func(text string, args ...any)
 		conn, err := nats.Connect(o.Servers, list...)
 		if err == nil {
 			return conn, nil
+		}
+		if errors.Is(err, nats.ErrNoServers) {
+			err = d.reason(err)
 		}
 		left := time.Until(end)
 		if refused(err) || left < wait || ctx.Err() != nil {
@@ -92,6 +97,31 @@ func Connect(ctx context.Context, o Options, warn func(text string, args ...any)
 	}
 }
 
+// dialer remembers why nobody was reached, which NATS's client does not say.
+type dialer struct {
+	net.Dialer
+	mu   sync.Mutex
+	last error
+}
+
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	conn, err := d.Dialer.Dial(network, address)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = err
+	return conn, err
+}
+
+// reason is why nobody was reached, or usual if that is not known.
+func (d *dialer) reason(usual error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.last == nil {
+		return usual
+	}
+	return d.last
+}
+
 // refused reports whether a server has answered, and does not want to.
 func refused(err error) bool {
 	for _, e := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrSecureConnRequired, nats.ErrSecureConnWanted, nats.ErrNkeysNotSupported} {
@@ -105,9 +135,9 @@ func refused(err error) bool {
 
 // list is the options of the client. Of several ways to say who asks one counts:
 // a name with a password, a token, an NKey, credentials, in this order.
-func (o Options) list(warn func(text string, args ...any)) ([]nats.Option, error) {
+func (o Options) list(warn func(text string, args ...any), d nats.CustomDialer) ([]nats.Option, error) {
 	list := []nats.Option{
-		nats.Name("mocker"), nats.SetCustomDialer(&net.Dialer{Timeout: dialTime}), nats.Timeout(dialTime), nats.MaxReconnects(-1), nats.ReconnectWait(againWait),
+		nats.Name("mocker"), nats.SetCustomDialer(d), nats.Timeout(dialTime), nats.MaxReconnects(-1), nats.ReconnectWait(againWait),
 		nats.IgnoreAuthErrorAbort(), nats.FlusherTimeout(dialTime), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {

@@ -65,7 +65,7 @@ func CheckEndpoints(list []string) error {
 		if err == nil && u.Scheme != "http" && u.Scheme != "https" {
 			u, err = url.Parse("http://" + e)
 		}
-		if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
+		if err != nil || u.Hostname() == "" || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
 			return fmt.Errorf("the endpoint %q is no address; http://HOST:PORT is accepted, several are separated by commas", e)
 		}
 	}
@@ -79,7 +79,7 @@ func OpenEtcd(ctx context.Context, o EtcdOptions, warn func(text string, args ..
 	limit, cancel := context.WithTimeout(ctx, o.Patience)
 	defer cancel()
 	for wait := firstWait; ; wait = min(2*wait, longWait) {
-		s, err := connect(limit, o, warn)
+		s, err := connect(ctx, o, warn)
 		if err == nil {
 			return s, nil
 		}
