@@ -15,7 +15,6 @@ import (
 	"github.com/dryserve/dryserve/host/native/live/answer"
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/clock"
-	"github.com/dryserve/dryserve/host/native/live/discovery"
 	"github.com/dryserve/dryserve/host/native/live/dynamo"
 	"github.com/dryserve/dryserve/host/native/live/fleet"
 	"github.com/dryserve/dryserve/host/native/live/meter"
@@ -38,14 +37,16 @@ func (o *options) behind(stderr io.Writer) (d dynamo.Options, err error) {
 		Engine: args.Engine, Workers: workers, StartupMs: 1000 * o.real("startup-time"),
 		StaggerMs: func(i int) float64 { return fleet.LaunchMs(i, workers, delay) },
 		Model:     card.Model{Name: o.text("model-name"), Path: o.text("model-path")},
-		Root:      discovery.Dir(), Host: setting("DYN_TCP_RPC_HOST", "127.0.0.1"), Port: setting("DYN_TCP_RPC_PORT", "0"),
-		EventHost: setting("DYN_EVENT_PLANE_HOST", "127.0.0.1"), Clock: clock.NewWall(true), Seed: uint64(o.whole("seed")), Log: o.logger(stderr),
+		Clock:     clock.NewWall(true), Seed: uint64(o.whole("seed")), Log: o.logger(stderr),
 	}
 	d.Meter = meter.New(d.Engine.Backend, workers, d.Engine.DPSize)
-	if d.System, d.Health, err = systemServer(); err != nil {
+	if d.System, d.Health, err = systemServer(o.text("discovery-backend") == "etcd"); err != nil {
 		return d, err
 	}
 	if d.Namespace, d.Component, d.Endpoint, err = o.endpoint(); err != nil {
+		return d, err
+	}
+	if o.at, err = o.places(d.Namespace, d.Component); err != nil {
 		return d, err
 	}
 	if d.Style.Reasoning, err = o.reasoning(); err != nil {
@@ -74,8 +75,8 @@ func setting(name, usual string) string {
 }
 
 // systemServer reads where metrics and health are served: nowhere without a port
-// (live notes §7).
-func systemServer() (address string, h dynamo.Health, err error) {
+// (live notes §7). open: everywhere, unless a variable names a host.
+func systemServer(open bool) (address string, h dynamo.Health, err error) {
 	h = dynamo.Health{
 		Ready:      setting("DYN_SYSTEM_STARTING_HEALTH_STATUS", "notready") == "ready",
 		HealthPath: setting("DYN_SYSTEM_HEALTH_PATH", "/health"), Living: setting("DYN_SYSTEM_LIVE_PATH", "/live"),
@@ -93,7 +94,11 @@ func systemServer() (address string, h dynamo.Health, err error) {
 	if port < 1 {
 		return "", h, nil
 	}
-	return net.JoinHostPort(setting("DYN_SYSTEM_HOST", "127.0.0.1"), text), h, nil
+	host := "127.0.0.1"
+	if open {
+		host = "0.0.0.0"
+	}
+	return net.JoinHostPort(setting("DYN_SYSTEM_HOST", host), text), h, nil
 }
 
 // endpoint reads where workers are found (live notes §1).
@@ -103,6 +108,9 @@ func (o *options) endpoint() (namespace, component, name string, err error) {
 		namespace += "-" + suffix
 	}
 	if !o.given("endpoint") {
+		if strings.ContainsAny(namespace, "/ ") {
+			return "", "", "", usagef("DYN_NAMESPACE and DYN_NAMESPACE_WORKER_SUFFIX make %s; a name without / and spaces is accepted", quoted(namespace))
+		}
 		return namespace, "backend", "generate", nil
 	}
 	parts := strings.Split(strings.TrimPrefix(o.text("endpoint"), "dyn://"), ".")
@@ -130,11 +138,37 @@ func serveFrontend(o *options, stderr io.Writer) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
-	site, err := dynamo.Start(d)
+	site, done, err := open(o, &d)
 	if err != nil {
 		return err
 	}
+	defer done()
+	if site == nil {
+		return nil
+	}
 	return leave(o, d, site, signals)
+}
+
+// open starts the workers once the places are there. A signal in the meantime is
+// no failure, and there is no site then.
+func open(o *options, d *dynamo.Options) (site *dynamo.Site, done func(), err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	done, err = o.at.open(ctx, d)
+	if interrupted(ctx) {
+		d.Log.Info("stopped before there were workers")
+		if err != nil {
+			return nil, func() {}, nil
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if site, err = dynamo.Start(*d); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return site, done, nil
 }
 
 // leave waits for a signal and lets what is under way come to its end.

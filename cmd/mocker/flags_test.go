@@ -216,10 +216,10 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"":                        `--discovery-backend etcd is not built yet; --discovery-backend file is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
-		"--discovery-backend mem": `--discovery-backend mem is not built yet; --discovery-backend file is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
-		"--discovery-backend file --request-plane nats":                         `--request-plane nats is not built yet; --request-plane tcp is accepted`,
-		"--discovery-backend file --event-plane nats":                           `--event-plane nats is not built yet; --event-plane zmq is accepted`,
+		"--discovery-backend kubernetes":                                        `--discovery-backend kubernetes is not built yet; --discovery-backend etcd or file or mem is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
+		"--discovery-backend file --response-plane quic":                        `--response-plane quic is not built yet; --response-plane tcp is accepted`,
+		"--request-plane http":                                                  `--request-plane is "http"; nats or tcp is accepted`,
+		"--request-plane nats --endpoint a.*.c":                                 `the workers' name "*" cannot be a subject of NATS; a name without *, > and spaces is accepted`,
 		"--discovery-backend file --fault-seed 1":                               `--fault-seed is for --http; without it, leave it out`,
 		"--discovery-backend file --router-temperature 1":                       `--router-temperature is given without --router-mode, which tells the frontend of a router; both or neither are accepted`,
 		"--discovery-backend file --router-mode kv --router-conditional-disagg": `--router-conditional-disagg is not built yet (disaggregated serving); false is accepted`,
@@ -312,8 +312,8 @@ func TestEndpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, err := o.behind(io.Discard)
-		if got := [3]string{d.Namespace, d.Component, d.Endpoint}; err != nil || got != want || d.Host != "127.0.0.1" || d.Port != "7" || d.EventHost != "127.0.0.1" {
-			t.Errorf("%s: %v, %v, %s:%s", args, err, got, d.Host, d.Port)
+		if got := [3]string{d.Namespace, d.Component, d.Endpoint}; err != nil || got != want || o.at.bind != "127.0.0.1" || o.at.port != "7" || o.at.eventHost != "127.0.0.1" {
+			t.Errorf("%s: %v, %v, %s:%s", args, err, got, o.at.bind, o.at.port)
 		}
 	}
 }
@@ -354,27 +354,41 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"--version"}, &out, &errs); code != 0 || !strings.HasPrefix(out.String(), "mocker (Dryserve) dev, go") {
 		t.Errorf("status %d, %s", code, out.String())
 	}
-	if code := run(nil, &out, &errs); code != 2 || !strings.HasPrefix(errs.String(), "mocker: --discovery-backend etcd is not built yet; ") {
+	// etcd is the default; without it the way out is named.
+	t.Setenv("ETCD_ENDPOINTS", "http://127.0.0.1:1")
+	t.Setenv("ETCD_STARTUP_CONNECT_TIMEOUT_SECONDS", "0")
+	if code := run(nil, &out, &errs); code != 1 || errs.String() != "mocker: etcd cannot be used at http://127.0.0.1:1 (dial tcp 127.0.0.1:1: connect: connection refused); start it, or name it by ETCD_ENDPOINTS; "+
+		"or else --discovery-backend file finds workers by files, and --http 127.0.0.1:8000 serves OpenAI's API without any frontend\n" {
+		t.Errorf("status %d, %s", code, errs.String())
+	}
+	errs.Reset()
+	t.Setenv("NATS_SERVER", "nats://127.0.0.1:1")
+	t.Setenv("NATS_STARTUP_CONNECT_TIMEOUT_SECONDS", "0")
+	if code := run([]string{"--event-plane", "nats"}, &out, &errs); code != 1 || errs.String() != "mocker: NATS cannot be used at nats://127.0.0.1:1 (dial tcp 127.0.0.1:1: connect: connection refused); start it, or name it by NATS_SERVER; "+
+		"or else --request-plane tcp and --event-plane zmq need none\n" {
 		t.Errorf("status %d, %s", code, errs.String())
 	}
 }
 
 // The system server is there if it has a port.
 func TestSystemServer(t *testing.T) {
-	if address, h, err := systemServer(); address != "" || err != nil || h.Ready || h.HealthPath != "/health" {
+	if address, h, err := systemServer(false); address != "" || err != nil || h.Ready || h.HealthPath != "/health" {
 		t.Errorf("%q, %+v, %v", address, h, err)
 	}
 	t.Setenv("DYN_SYSTEM_PORT", "8081")
 	t.Setenv("DYN_SYSTEM_STARTING_HEALTH_STATUS", "ready")
-	if address, h, err := systemServer(); address != "127.0.0.1:8081" || err != nil || !h.Ready {
+	if address, h, err := systemServer(false); address != "127.0.0.1:8081" || err != nil || !h.Ready {
 		t.Errorf("%q, %+v, %v", address, h, err)
 	}
+	if address, _, err := systemServer(true); address != "0.0.0.0:8081" || err != nil {
+		t.Errorf("%q, %v", address, err)
+	}
 	t.Setenv("DYN_SYSTEM_LIVE_PATH", "/health")
-	if _, _, err := systemServer(); err == nil || !strings.HasPrefix(err.Error(), `DYN_SYSTEM_HEALTH_PATH is "/health" and DYN_SYSTEM_LIVE_PATH is "/health"; `) {
+	if _, _, err := systemServer(false); err == nil || !strings.HasPrefix(err.Error(), `DYN_SYSTEM_HEALTH_PATH is "/health" and DYN_SYSTEM_LIVE_PATH is "/health"; `) {
 		t.Error(err)
 	}
 	t.Setenv("DYN_SYSTEM_PORT", "x")
-	if _, _, err := systemServer(); err == nil || err.Error() != `DYN_SYSTEM_PORT is "x"; a port, or -1 for none, is accepted` {
+	if _, _, err := systemServer(false); err == nil || err.Error() != `DYN_SYSTEM_PORT is "x"; a port, or -1 for none, is accepted` {
 		t.Error(err)
 	}
 }

@@ -44,6 +44,7 @@ type options struct {
 	help     bool
 	version  bool
 	warnings []string
+	at       places // behind a frontend
 }
 
 func (o *options) given(name string) bool  { return o.values[name].given }

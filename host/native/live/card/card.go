@@ -79,16 +79,37 @@ type instance struct {
 	Codec     string            `json:"request_plane_codec"`
 }
 
-func (e Endpoint) instance(address string) instance {
+// Transport says how requests for an endpoint travel.
+type Transport func(Endpoint) map[string]string
+
+// TCP is a server that listens at an address.
+func TCP(address string) Transport {
+	return func(e Endpoint) map[string]string { return map[string]string{"tcp": address + "/" + e.Path()} }
+}
+
+// NATS is a subject of NATS.
+func NATS(e Endpoint) map[string]string { return map[string]string{"nats_tcp": e.Subject()} }
+
+// Subject is where requests for it are published.
+func (e Endpoint) Subject() string {
+	return e.Namespace + "_" + e.Component + "." + e.Name + "-" + Hex(e.Instance)
+}
+
+// EventSubject begins the subjects of its events; the topic follows after a dot.
+func (e Endpoint) EventSubject() string {
+	return "namespace." + e.Namespace + ".component." + e.Component + ".endpoint." + e.Name
+}
+
+func (e Endpoint) instance(by Transport) instance {
 	return instance{
 		Component: e.Component, Endpoint: e.Name, Namespace: e.Namespace, ID: e.Instance,
-		Transport: map[string]string{"tcp": address + "/" + e.Path()}, Device: "cuda", Codec: "msgpack",
+		Transport: by(e), Device: "cuda", Codec: "msgpack",
 	}
 }
 
-// Record is the record of an endpoint whose server listens at an address.
-func (e Endpoint) Record(address string) []byte {
-	i := e.instance(address)
+// Record is the record of an endpoint.
+func (e Endpoint) Record(by Transport) []byte {
+	i := e.instance(by)
 	i.Type = "Endpoint"
 	return encode(i)
 }
@@ -106,27 +127,34 @@ type scope struct {
 
 func (e Endpoint) name() name { return name{e.Namespace, e.Component, e.Name} }
 
-// ChannelRecord says where a publisher of events listens: an endpoint of ZeroMQ.
-func (e Endpoint) ChannelRecord(topic string, publisher uint64, address string) []byte {
-	type config struct {
-		Endpoint string `json:"endpoint"`
-	}
-	type transport struct {
-		Kind   string `json:"kind"`
-		Config config `json:"config"`
-	}
+// Channel says how a publisher of events is heard.
+type Channel struct {
+	Kind   string            `json:"kind"`
+	Config map[string]string `json:"config"`
+}
+
+// ZMQ is a publisher that listens at an address such as tcp://127.0.0.1:5555.
+func ZMQ(address string) Channel { return Channel{"Zmq", map[string]string{"endpoint": address}} }
+
+// NATSEvents is one that publishes under subjects of NATS.
+func NATSEvents(e Endpoint) Channel {
+	return Channel{"Nats", map[string]string{"subject_prefix": e.EventSubject()}}
+}
+
+// ChannelRecord says how a publisher of events is heard.
+func (e Endpoint) ChannelRecord(topic string, publisher uint64, by Channel) []byte {
 	return encode(struct {
-		Type      string    `json:"type"`
-		Scope     scope     `json:"scope"`
-		Topic     string    `json:"topic"`
-		Publisher uint64    `json:"instance_id"`
-		Transport transport `json:"transport"`
-	}{"EventChannel", scope{"endpoint", e.name()}, topic, publisher, transport{"Zmq", config{address}}})
+		Type      string  `json:"type"`
+		Scope     scope   `json:"scope"`
+		Topic     string  `json:"topic"`
+		Publisher uint64  `json:"instance_id"`
+		Transport Channel `json:"transport"`
+	}{"EventChannel", scope{"endpoint", e.name()}, topic, publisher, by})
 }
 
 // SourceRecord says whose cache a publisher speaks of, and who can be asked for
-// what was missed: the endpoint named by QueryName, at an address.
-func (e Endpoint) SourceRecord(topic string, publisher uint64, rank int, address string) []byte {
+// what was missed: the endpoint named by QueryName.
+func (e Endpoint) SourceRecord(topic string, publisher uint64, rank int, by Transport) []byte {
 	type worker struct {
 		ID   uint64 `json:"worker_id"`
 		Rank int    `json:"dp_rank"`
@@ -145,7 +173,7 @@ func (e Endpoint) SourceRecord(topic string, publisher uint64, rank int, address
 		Topic     string   `json:"topic"`
 		Publisher uint64   `json:"publisher_id"`
 		Metadata  metadata `json:"metadata"`
-	}{"EventSource", scope{"endpoint", e.name()}, topic, publisher, metadata{e.name(), worker{e.Instance, rank}, publisher, query.instance(address)}})
+	}{"EventSource", scope{"endpoint", e.name()}, topic, publisher, metadata{e.name(), worker{e.Instance, rank}, publisher, query.instance(by)}})
 }
 
 // Model describes what a worker serves.

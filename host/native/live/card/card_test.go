@@ -25,9 +25,9 @@ func TestGolden(t *testing.T) {
 	query := e
 	query.Name = card.QueryName(0x6ad70135abb06)
 	got := map[string]string{
-		"instances " + e.Key():                                      string(e.Record(address)),
-		"instances " + query.Key():                                  string(query.Record(address)),
-		"event_sources " + e.EventKey("kv-events", 0x6ad70135abb06): string(e.SourceRecord("kv-events", 0x6ad70135abb06, 0, address)),
+		"instances " + e.Key():                                      string(e.Record(card.TCP(address))),
+		"instances " + query.Key():                                  string(query.Record(card.TCP(address))),
+		"event_sources " + e.EventKey("kv-events", 0x6ad70135abb06): string(e.SourceRecord("kv-events", 0x6ad70135abb06, 0, card.TCP(address))),
 	}
 	for topic, p := range map[string]struct {
 		id   uint64
@@ -36,7 +36,7 @@ func TestGolden(t *testing.T) {
 		"active_sequences_events": {0x95fae0e3ee3f6, "42143"}, "forward-pass-metrics": {0x1df58d4a29858f, "36649"},
 		"kv-events": {0x6ad70135abb06, "35131"}, "kv_metrics": {0x1ee9c61e1435f7, "44721"},
 	} {
-		got["event_channels "+e.EventKey(topic, p.id)] = string(e.ChannelRecord(topic, p.id, "tcp://127.0.0.1:"+p.port))
+		got["event_channels "+e.EventKey(topic, p.id)] = string(e.ChannelRecord(topic, p.id, card.ZMQ("tcp://127.0.0.1:"+p.port)))
 	}
 	c, err := card.Model{Name: "Org/My-Model.v1", Path: "testdata/model", BlockSize: 64, Blocks: 16384, MaxSeqs: 256, MaxTokens: 8192, Ranks: 1, Publishes: true}.Card()
 	if err != nil {
@@ -80,5 +80,19 @@ func TestNames(t *testing.T) {
 	}
 	if _, err := (card.Model{Path: "/no/such"}).Card(); err == nil || err.Error() != "/no/such/config.json: no such file or directory" {
 		t.Error(err)
+	}
+}
+
+// Records of a worker that is reached by NATS.
+func TestNATS(t *testing.T) {
+	e := card.Endpoint{Namespace: "dynamo", Component: "backend", Name: "generate", Instance: 0x1eeea22a8b3c6a05}
+	for want, got := range map[string][]byte{
+		`{"type":"Endpoint","component":"backend","endpoint":"generate","namespace":"dynamo","instance_id":2228897169203292677,"transport":{"nats_tcp":"dynamo_backend.generate-1eeea22a8b3c6a05"},"device_type":"cuda","request_plane_codec":"msgpack"}`:                                                                                                                                                                                                                                                                                                                                                                                                                                 e.Record(card.NATS),
+		`{"type":"EventChannel","scope":{"kind":"endpoint","endpoint":{"namespace":"dynamo","component":"backend","name":"generate"}},"topic":"kv-events","instance_id":4225709333025092,"transport":{"kind":"Nats","config":{"subject_prefix":"namespace.dynamo.component.backend.endpoint.generate"}}}`:                                                                                                                                                                                                                                                                                                                                                                                 e.ChannelRecord("kv-events", 0xf03429fb81144, card.NATSEvents(e)),
+		`{"type":"EventSource","scope":{"kind":"endpoint","endpoint":{"namespace":"dynamo","component":"backend","name":"generate"}},"topic":"kv-events","publisher_id":4225709333025092,"metadata":{"kv_state_endpoint":{"namespace":"dynamo","component":"backend","name":"generate"},"worker":{"worker_id":2228897169203292677,"dp_rank":0},"publisher_id":4225709333025092,"recovery_target":{"component":"backend","endpoint":"worker_kv_query_source_f03429fb81144","namespace":"dynamo","instance_id":2228897169203292677,"transport":{"nats_tcp":"dynamo_backend.worker_kv_query_source_f03429fb81144-1eeea22a8b3c6a05"},"device_type":"cuda","request_plane_codec":"msgpack"}}}`: e.SourceRecord("kv-events", 0xf03429fb81144, 0, card.NATS),
+	} {
+		if string(got) != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
 	}
 }

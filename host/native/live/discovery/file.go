@@ -1,18 +1,7 @@
-// Package discovery is how workers are found: records under keys, in a directory
-// that frontends and workers share.
-//
-// It owns the spelling of keys as file names, that records appear whole and stay
-// alive, and that they vanish with their owner. It does not own what records say
-// (live/card).
-//
-// Invariants: a record that can be read is complete; what this process has put
-// is touched well before it expires and removed by Close; nothing of others is
-// removed before it has expired.
-//
-// Source: live notes §2.1, §2.4.
 package discovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -23,19 +12,11 @@ import (
 	"time"
 )
 
-// TTL is how long a record lives that nobody touches.
+// TTL is how long a record in a directory lives that nobody touches.
 const TTL = 10 * time.Second
 
 // touchEvery is how often the owner touches its records.
 const touchEvery = TTL / 3
-
-// Buckets of records.
-const (
-	Instances     = "v1/instances"
-	Cards         = "v1/mdc"
-	EventChannels = "v1/event_channels"
-	EventSources  = "v1/event_sources"
-)
 
 // Dir is the directory that is used where nothing else is said.
 func Dir() string {
@@ -45,8 +26,8 @@ func Dir() string {
 	return filepath.Join(os.TempDir(), "dynamo_store_kv")
 }
 
-// Store is a directory of records. Take it from Open.
-type Store struct {
+// Files is a directory of records. Take it from Open.
+type Files struct {
 	root string
 	warn func(text string, args ...any)
 	stop chan struct{}
@@ -59,19 +40,26 @@ type Store struct {
 
 // record is a file that is ours.
 type record struct {
+	of   *files
 	path string
 	text []byte
 }
 
+// files are those of one worker.
+type files struct {
+	store *Files
+	gone  bool
+}
+
 // Open uses a directory, which is made if there is none. warn is told what goes
 // wrong later.
-func Open(root string, warn func(text string, args ...any)) (*Store, error) {
+func Open(root string, warn func(text string, args ...any)) (*Files, error) {
 	for _, bucket := range []string{Instances, Cards, EventChannels, EventSources} {
 		if err := os.MkdirAll(filepath.Join(root, bucket), 0o755); err != nil {
 			return nil, err
 		}
 	}
-	s := &Store{root: root, warn: warn, stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Files{root: root, warn: warn, stop: make(chan struct{}), done: make(chan struct{})}
 	go s.keep()
 	return s, nil
 }
@@ -94,19 +82,44 @@ func FileName(key string) string {
 	return b.String()
 }
 
-// Put writes a record, whole or not at all.
-func (s *Store) Put(bucket, key string, text []byte) error {
-	r := record{filepath.Join(s.root, bucket, FileName(key)), text}
+// Join begins the records of a worker.
+func (s *Files) Join(context.Context) (Records, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
+		return nil, os.ErrClosed
+	}
+	return &files{store: s}, nil
+}
+
+func (f *files) Instance() uint64 { return 0 }
+
+func (f *files) Put(bucket, key string, text []byte) error {
+	s := f.store
+	r := record{f, filepath.Join(s.root, bucket, FileName(key)), text}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.gone || s.closed {
 		return os.ErrClosed
 	}
 	if err := r.write(); err != nil {
 		return err
 	}
-	s.owned = append(s.owned, r)
+	s.owned = append(slices.DeleteFunc(s.owned, func(x record) bool { return x.path == r.path }), r)
 	return nil
+}
+
+func (f *files) Leave() {
+	s := f.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.gone = true
+	s.owned = slices.DeleteFunc(s.owned, func(r record) bool {
+		if r.of == f {
+			s.remove(r.path)
+		}
+		return r.of == f
+	})
 }
 
 // write puts the file in its place once it is complete.
@@ -131,25 +144,14 @@ func (r record) write() error {
 	return err
 }
 
-// Remove takes a record of this process away.
-func (s *Store) Remove(bucket, key string) {
-	name := filepath.Join(s.root, bucket, FileName(key))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.IndexFunc(s.owned, func(r record) bool { return r.path == name }); i >= 0 {
-		s.owned = slices.Delete(s.owned, i, i+1)
-		s.remove(name)
-	}
-}
-
-func (s *Store) remove(name string) {
+func (s *Files) remove(name string) {
 	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
 		s.warn("a record cannot be removed", "path", name, "error", err)
 	}
 }
 
 // Close removes all records of this process.
-func (s *Store) Close() {
+func (s *Files) Close() {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -166,7 +168,7 @@ func (s *Store) Close() {
 }
 
 // keep touches what is ours and removes what has expired.
-func (s *Store) keep() {
+func (s *Files) keep() {
 	defer close(s.done)
 	t := time.NewTicker(touchEvery)
 	defer t.Stop()
@@ -183,7 +185,7 @@ func (s *Store) keep() {
 
 // touch keeps what is ours alive. What somebody has removed, because this
 // process slept for too long, is written again.
-func (s *Store) touch(now time.Time) {
+func (s *Files) touch(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.owned {
@@ -199,7 +201,7 @@ func (s *Store) touch(now time.Time) {
 
 // expire removes records of others that nobody has touched for their time, and
 // what was being written when its writer ended.
-func (s *Store) expire(now time.Time) {
+func (s *Files) expire(now time.Time) {
 	for _, bucket := range []string{Instances, Cards, EventChannels, EventSources} {
 		dir := filepath.Join(s.root, bucket)
 		entries, err := os.ReadDir(dir)

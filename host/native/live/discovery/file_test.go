@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,14 +32,22 @@ func TestStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put := func(bucket, key string) string {
+		join := func() discovery.Records {
+			r, err := s.Join(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		r, other := join(), join()
+		put := func(r discovery.Records, bucket, key string) string {
 			t.Helper()
-			if err := s.Put(bucket, key, []byte("{}")); err != nil {
+			if err := r.Put(bucket, key, []byte("{}")); err != nil {
 				t.Fatal(err)
 			}
 			return filepath.Join(root, bucket, discovery.FileName(key))
 		}
-		ours, gone := put(discovery.Instances, "a/b"), put(discovery.Cards, "c")
+		ours, gone := put(r, discovery.Instances, "a/b"), put(other, discovery.Cards, "c")
 		if text, err := os.ReadFile(ours); err != nil || string(text) != "{}" {
 			t.Errorf("%v: %s", err, text)
 		}
@@ -53,8 +62,8 @@ func TestStore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.Remove(discovery.Cards, "c")
-		lost := put(discovery.Cards, "lost")
+		other.Leave()
+		lost := put(r, discovery.Cards, "lost")
 		if err := os.Remove(lost); err != nil {
 			t.Fatal(err)
 		}
@@ -68,16 +77,44 @@ func TestStore(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
+		if err := other.Put(discovery.Cards, "late", nil); err == nil {
+			t.Error("a record is put by one who has left")
+		}
 		s.Close()
 		s.Close()
 		if _, err := os.Stat(ours); err == nil {
 			t.Error("a record is left")
 		}
-		if err := s.Put(discovery.Cards, "late", nil); err == nil {
+		if err := r.Put(discovery.Cards, "late", nil); err == nil {
 			t.Error("a record is put after the end")
+		}
+		if _, err := s.Join(t.Context()); err == nil {
+			t.Error("a worker joins after the end")
 		}
 		if list, _ := os.ReadDir(filepath.Join(root, discovery.Cards)); len(list) != 1 {
 			t.Errorf("left: %v", list)
 		}
 	})
+}
+
+func TestMemory(t *testing.T) {
+	var m discovery.Memory
+	a, _ := m.Join(t.Context())
+	b, _ := m.Join(t.Context())
+	for _, err := range []error{a.Put(discovery.Cards, "x", nil), b.Put(discovery.Cards, "y", nil), a.Put(discovery.Instances, "x", nil)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if got := m.Keys(); !slices.Equal(got, []string{"v1/instances/x", "v1/mdc/x", "v1/mdc/y"}) {
+		t.Errorf("%q", got)
+	}
+	a.Leave()
+	if got := m.Keys(); !slices.Equal(got, []string{"v1/mdc/y"}) || a.Put(discovery.Cards, "x", nil) == nil {
+		t.Errorf("%q", got)
+	}
+	m.Close()
+	if _, err := m.Join(t.Context()); err == nil || len(m.Keys()) > 0 || b.Put(discovery.Cards, "y", nil) == nil {
+		t.Error("it is not closed")
+	}
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/clock"
 	"github.com/dryserve/dryserve/host/native/live/discovery"
+	"github.com/dryserve/dryserve/host/native/live/events"
 	"github.com/dryserve/dryserve/host/native/live/meter"
 	"github.com/dryserve/dryserve/host/native/live/plane"
 	"github.com/dryserve/dryserve/host/native/live/worker"
@@ -49,6 +50,12 @@ type Options struct {
 	Style                          answer.Style
 	Recorded                       answer.Recorded
 
+	// Where workers are recorded, take requests and publish events. The site closes
+	// them. nil: in files under Root, by TCP at Host and Port, by ZeroMQ at EventHost.
+	Store    discovery.Store
+	Requests plane.Plane
+	Events   events.Plane
+
 	Root       string // of the records
 	Host, Port string // where requests are taken; "0": any port
 	EventHost  string // where events are published
@@ -63,8 +70,9 @@ type Options struct {
 // Site is the workers. Take it from Start.
 type Site struct {
 	o      Options
-	store  *discovery.Store
-	plane  *plane.Server
+	store  discovery.Store
+	plane  plane.Plane
+	events events.Plane
 	calls  *meter.Calls
 	http   *http.Server
 	system string
@@ -89,12 +97,8 @@ func Start(o Options) (*Site, error) {
 	if s.card, err = m.Card(); err != nil {
 		return nil, err
 	}
-	if s.plane, err = plane.Listen(net.JoinHostPort(o.Host, o.Port), o.Log); err != nil {
-		return nil, fmt.Errorf("requests cannot be taken at %s: %w", net.JoinHostPort(o.Host, o.Port), err)
-	}
-	if s.store, err = discovery.Open(o.Root, o.Log.Warn); err != nil {
-		s.plane.Close()
-		return nil, fmt.Errorf("the records at %s cannot be used: %w", o.Root, err)
+	if err := s.open(); err != nil {
+		return nil, err
 	}
 	s.calls = o.Meter.Calls()
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -116,16 +120,55 @@ func Start(o Options) (*Site, error) {
 	return s, nil
 }
 
+// open opens what is not given.
+func (s *Site) open() (err error) {
+	o := &s.o
+	s.store, s.plane, s.events = o.Store, o.Requests, o.Events
+	if s.plane == nil {
+		if s.plane, err = plane.Listen(net.JoinHostPort(o.Host, o.Port), "", o.Log); err != nil {
+			return fmt.Errorf("requests cannot be taken at %s: %w", net.JoinHostPort(o.Host, o.Port), err)
+		}
+	}
+	if s.events == nil {
+		s.events = events.ZMQ{Bind: o.EventHost}
+	}
+	if s.store == nil {
+		if s.store, err = discovery.Open(o.Root, o.Log.Warn); err != nil {
+			s.plane.Close()
+			return fmt.Errorf("the records at %s cannot be used: %w", o.Root, err)
+		}
+	}
+	return nil
+}
+
+// launchLater launches a worker when its time has come; if that fails, again and
+// again.
 func (s *Site) launchLater(i int, afterMs float64) {
 	t := time.NewTimer(time.Duration(afterMs * 1e6))
 	defer t.Stop()
-	select {
-	case <-t.C:
-		if err := s.launch(i); err != nil && s.ctx.Err() == nil {
-			s.o.Log.Error("a worker cannot be launched", "worker", i, "error", err)
+	for {
+		select {
+		case <-t.C:
+		case <-s.ctx.Done():
+			return
 		}
-	case <-s.ctx.Done():
+		err := s.launch(i)
+		if err == nil || s.gone() {
+			return
+		}
+		s.o.Log.Error("a worker cannot be launched; it is tried again", "worker", i, "error", err)
+		t.Reset(relaunch)
 	}
+}
+
+// relaunch is how long after a failure a worker is launched again.
+const relaunch = 5 * time.Second
+
+// gone reports whether the workers leave.
+func (s *Site) gone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaving || s.ctx.Err() != nil
 }
 
 // Address is where requests are taken.
@@ -155,6 +198,7 @@ func (s *Site) Close() {
 	for _, w := range workers {
 		w.close()
 	}
+	s.events.Close()
 	s.loops.Wait()
 }
 
@@ -169,30 +213,35 @@ func random(bits int) uint64 {
 	}
 }
 
-// launch brings up worker number i.
+// launch brings up worker number i, whole or not at all.
 func (s *Site) launch(i int) error {
 	w, err := newUnit(s, i)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	if s.leaving {
-		s.mu.Unlock()
-		w.close()
-		return context.Canceled
-	}
-	s.workers = append(s.workers, w)
-	s.mu.Unlock()
 	e := s.o.Engine
 	e.EmitKVEvents = e.EnablePrefixCaching
 	engine := worker.New(e, uint64(i), worker.Options{ReadyMs: s.o.Clock.NowMs() + s.o.StartupMs, Observer: w})
 	w.loop = worker.NewLoop(engine, s.o.Clock)
-	s.loops.Go(func() { w.loop.Run(s.ctx) })
-	s.calls.Uptime(card.Hex(w.endpoint.Instance))
-	s.plane.Handle(w.endpoint.Path(), w.counted(w.endpoint.Name, w.generate))
-	if err := w.register(); err != nil {
+	var ctx context.Context
+	ctx, w.stop = context.WithCancel(s.ctx)
+	s.loops.Go(func() { w.loop.Run(ctx) })
+	if err = s.plane.Handle(w.endpoint, w.counted(w.endpoint.Name, w.generate)); err == nil {
+		err = w.register()
+	}
+	s.mu.Lock()
+	if err == nil && s.leaving {
+		err = context.Canceled
+	}
+	if err == nil {
+		s.workers = append(s.workers, w)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		w.close()
 		return err
 	}
+	s.calls.Uptime(card.Hex(w.endpoint.Instance))
 	s.o.Log.Info("worker", "instance", card.Hex(w.endpoint.Instance), "address", s.plane.Address(), "endpoint", s.o.Namespace+"."+s.o.Component+"."+s.o.Endpoint)
 	return nil
 }

@@ -18,8 +18,10 @@ import (
 type unit struct {
 	site     *Site
 	endpoint card.Endpoint
+	records  discovery.Records
 	meter    worker.Observer
 	loop     *worker.Loop
+	stop     context.CancelFunc // of the loop
 
 	marks  *events.Marks
 	load   *events.Load
@@ -29,12 +31,23 @@ type unit struct {
 	all    []*events.Publisher // those that are recorded, in this order
 }
 
-// newUnit opens the sockets of worker number i.
-func newUnit(s *Site, i int) (*unit, error) {
+// newUnit joins as worker number i and opens its publishers.
+func newUnit(s *Site, i int) (w *unit, err error) {
 	o := &s.o
-	w := &unit{site: s, meter: o.Meter.Observer(i), endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint, Instance: random(64)}}
+	w = &unit{site: s, meter: o.Meter.Observer(i), endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint}}
+	if w.records, err = s.store.Join(s.ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	if w.endpoint.Instance = w.records.Instance(); w.endpoint.Instance == 0 {
+		w.endpoint.Instance = random(64)
+	}
 	open := func(topic string) (*events.Publisher, error) {
-		p, err := events.Listen(o.EventHost, topic, random(53))
+		p, err := s.events.Open(w.endpoint, topic, random(53))
 		if err == nil {
 			w.all = append(w.all, p)
 		}
@@ -69,7 +82,12 @@ func newUnit(s *Site, i int) (*unit, error) {
 	return w, nil
 }
 
+// close takes the worker away.
 func (w *unit) close() {
+	w.records.Leave()
+	if w.stop != nil {
+		w.stop()
+	}
 	if w.passes != nil {
 		w.passes.Stop()
 	}
@@ -82,17 +100,17 @@ func (w *unit) close() {
 // the rest (live notes §0.4).
 func (w *unit) register() error {
 	s, e := w.site, w.endpoint
-	address := s.plane.Address()
+	by := s.plane.Transport()
 	channel := func(p *events.Publisher) error {
-		return s.store.Put(discovery.EventChannels, e.EventKey(p.Topic(), p.ID), e.ChannelRecord(p.Topic(), p.ID, "tcp://"+s.o.EventHost+":"+p.Port()))
+		return w.records.Put(discovery.EventChannels, e.EventKey(p.Topic(), p.ID), e.ChannelRecord(p.Topic(), p.ID, p.Channel()))
 	}
 	if err := channel(w.all[0]); err != nil {
 		return err
 	}
-	if err := s.store.Put(discovery.Cards, e.Key(), e.CardRecord(s.card)); err != nil {
+	if err := w.records.Put(discovery.Cards, e.Key(), e.CardRecord(s.card)); err != nil {
 		return err
 	}
-	if err := s.store.Put(discovery.Instances, e.Key(), e.Record(address)); err != nil {
+	if err := w.records.Put(discovery.Instances, e.Key(), e.Record(by)); err != nil {
 		return err
 	}
 	for _, p := range w.all[1:] {
@@ -103,11 +121,13 @@ func (w *unit) register() error {
 	for rank, p := range w.tells {
 		query := e
 		query.Name = card.QueryName(p.ID)
-		s.plane.Handle(query.Path(), w.counted(query.Name, w.query(rank)))
-		if err := s.store.Put(discovery.Instances, query.Key(), query.Record(address)); err != nil {
+		if err := s.plane.Handle(query, w.counted(query.Name, w.query(rank))); err != nil {
 			return err
 		}
-		if err := s.store.Put(discovery.EventSources, e.EventKey(events.TopicCache, p.ID), e.SourceRecord(events.TopicCache, p.ID, rank, address)); err != nil {
+		if err := w.records.Put(discovery.Instances, query.Key(), query.Record(by)); err != nil {
+			return err
+		}
+		if err := w.records.Put(discovery.EventSources, e.EventKey(events.TopicCache, p.ID), e.SourceRecord(events.TopicCache, p.ID, rank, by)); err != nil {
 			return err
 		}
 	}

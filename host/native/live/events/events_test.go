@@ -9,12 +9,14 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dryserve/dryserve/core/engine"
+	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/wire"
 	"github.com/dryserve/dryserve/host/native/routerwire"
 )
@@ -48,13 +50,15 @@ func TestGoldenFrames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &Publisher{ID: x.publisher, topic: []byte(topic), now: func() time.Time { return time.UnixMilli(x.ms) }}
-		parts, err := p.frames(x.sequence, payload)
+		p := newPublisher(x.publisher, topic, nil)
+		p.now = func() time.Time { return time.UnixMilli(x.ms) }
+		body, err := p.envelope(x.sequence, payload)
 		if err != nil {
 			t.Fatal(err)
 		}
+		s := socket{topic: []byte(topic)}
 		var got []string
-		for _, part := range parts {
+		for _, part := range s.frames(x.publisher, x.sequence, body) {
 			got = append(got, hex.EncodeToString(part))
 		}
 		if d := cmp.Diff(want[topic], got); d != "" {
@@ -220,12 +224,12 @@ func TestCacheLimits(t *testing.T) {
 // What is told reaches a subscriber: loads once they are quiet, marks in batches,
 // passes at once and a heartbeat without any.
 func TestTelling(t *testing.T) {
-	p, err := Listen("127.0.0.1", "t", 1)
+	p, err := ZMQ{Bind: "127.0.0.1"}.Open(card.Endpoint{}, "t", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	conn, err := net.Dial("tcp", "127.0.0.1:"+p.Port())
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.Channel().Config["endpoint"], "tcp://"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,12 @@ func (m *Marks) tell() {
 	batch := m.batch
 	m.batch = nil
 	m.mu.Unlock()
-	if len(batch) > 0 {
+	switch {
+	case m.pub.by.single():
+		for _, x := range batch {
+			_ = m.pub.Send(x)
+		}
+	case len(batch) > 0:
 		_ = m.pub.Send(marks{batch})
 	}
 }

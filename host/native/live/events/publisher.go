@@ -1,10 +1,10 @@
-// Package events is Dynamo's event plane over ZeroMQ: what workers tell routers
-// of their caches and of what they are busy with.
+// Package events is Dynamo's event plane over ZeroMQ or NATS: what workers tell
+// routers of their caches and of what they are busy with.
 //
 // It owns envelopes, the rules by which events of a cache are joined, filtered
 // and numbered, the memory of them that recovery queries ask for, and when
-// loads are told. It does not own sockets (live/zmtp) or the messages' bytes
-// (routerwire).
+// loads are told. It does not own sockets (live/zmtp), the connection to NATS
+// (live/bus) or the messages' bytes (routerwire).
 //
 // Invariants: nothing here blocks the worker that tells it; the ids of a cache's
 // events are 1, 2, 3, … without a gap; a dump names parents before children.
@@ -13,13 +13,10 @@
 package events
 
 import (
-	"encoding/binary"
-	"net"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/dryserve/dryserve/host/native/live/zmtp"
+	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/routerwire"
 )
 
@@ -31,37 +28,49 @@ const (
 	TopicPasses   = "forward-pass-metrics"
 )
 
+// Plane is where events go.
+type Plane interface {
+	// Open returns a publisher of a topic of an endpoint.
+	Open(e card.Endpoint, topic string, id uint64) (*Publisher, error)
+	// Close ends what the publishers share.
+	Close()
+}
+
 // Publisher publishes one topic.
 type Publisher struct {
 	ID    uint64
-	topic []byte
-	pub   *zmtp.Pub
+	topic string
+	by    carrier
 	now   func() time.Time
 
 	mu       sync.Mutex
 	sequence uint64
 }
 
-// Listen returns a publisher that listens on any port of a host.
-func Listen(host, topic string, id uint64) (*Publisher, error) {
-	pub, err := zmtp.Listen(net.JoinHostPort(host, "0"))
-	if err != nil {
-		return nil, err
-	}
-	return &Publisher{ID: id, topic: []byte(topic), pub: pub, now: time.Now}, nil
+// carrier carries envelopes.
+type carrier interface {
+	channel() card.Channel
+	wanted() bool // somebody listens, or it cannot be known
+	single() bool // lists of marks are told one by one
+	carry(p *Publisher, n uint64, envelope []byte)
+	close()
 }
 
-// Port is where it listens.
-func (p *Publisher) Port() string { return strconv.Itoa(p.pub.Port()) }
+func newPublisher(id uint64, topic string, by carrier) *Publisher {
+	return &Publisher{ID: id, topic: topic, by: by, now: time.Now}
+}
+
+// Channel is how it is heard.
+func (p *Publisher) Channel() card.Channel { return p.by.channel() }
 
 // Topic is what it publishes.
-func (p *Publisher) Topic() string { return string(p.topic) }
+func (p *Publisher) Topic() string { return p.topic }
 
-// Wanted reports whether anybody listens.
-func (p *Publisher) Wanted() bool { return p.pub.Wanted(p.topic) }
+// Wanted reports whether anybody listens, as far as that can be known.
+func (p *Publisher) Wanted() bool { return p.by.wanted() }
 
 // Close ends it.
-func (p *Publisher) Close() { p.pub.Close() }
+func (p *Publisher) Close() { p.by.close() }
 
 // envelope is around every payload.
 type envelope struct {
@@ -73,7 +82,7 @@ type envelope struct {
 }
 
 // Send publishes a message. The message is lost if nobody listens, as ever with
-// PUB sockets, and then not even written; its number is used up.
+// events, and with ZeroMQ then not even written; its number is used up.
 func (p *Publisher) Send(message any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,20 +95,15 @@ func (p *Publisher) Send(message any) error {
 	if err != nil {
 		return err
 	}
-	parts, err := p.frames(n, payload)
+	body, err := p.envelope(n, payload)
 	if err != nil {
 		return err
 	}
-	p.pub.Publish(parts...)
+	p.by.carry(p, n, body)
 	return nil
 }
 
-// frames are the four parts of a message.
-func (p *Publisher) frames(n uint64, payload []byte) ([][]byte, error) {
-	body, err := routerwire.Marshal(envelope{p.ID, n, uint64(p.now().UnixMilli()), string(p.topic), payload})
-	if err != nil {
-		return nil, err
-	}
-	framed := binary.BigEndian.AppendUint32([]byte{1}, uint32(len(body)))
-	return [][]byte{p.topic, binary.BigEndian.AppendUint64(nil, p.ID), binary.BigEndian.AppendUint64(nil, n), append(framed, body...)}, nil
+// envelope puts a payload into its envelope.
+func (p *Publisher) envelope(n uint64, payload []byte) ([]byte, error) {
+	return routerwire.Marshal(envelope{p.ID, n, uint64(p.now().UnixMilli()), p.topic, payload})
 }
