@@ -173,3 +173,68 @@ func compare(t *testing.T, j job, o outcome, wazero bool) {
 		same(t, "requests", o.Requests, requests)
 	}
 }
+
+// exampleJobs are runs of the examples: with grids, a profile, and a compressed trace.
+func exampleJobs(t *testing.T) []job {
+	t.Helper()
+	example := func(name string) string {
+		path, err := filepath.Abs(root + "/examples/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	conversation, sessions := example("conversation-2k.jsonl"), example("support-sessions.jsonl")
+	zipped := filepath.Join(t.TempDir(), "sessions.jsonl.gz")
+	text, err := os.ReadFile(sessions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(zipped, gzipped(t, text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	profile := filepath.Join(t.TempDir(), "profile.npz")
+	if err := os.WriteFile(profile, npz(t), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	jobs := []job{
+		{Name: "compressed", Trace: zipped, Scenario: map[string]any{"workload": map[string]any{"kind": "file", "name": "sessions.jsonl.gz"}, "sla": map[string]any{"ttftMs": 400, "itlMs": 25}}},
+		{Name: "profile", Trace: sessions, Files: map[string]string{"profile.npz": profile},
+			Scenario: map[string]any{"workload": map[string]any{"kind": "file", "concurrency": 3}, "timing": map[string]any{"kind": "npz", "name": "profile.npz"}, "numWorkers": 2}},
+		{Name: "least loaded", Trace: conversation,
+			Scenario: map[string]any{"workload": map[string]any{"kind": "sample", "sample": "conversation-2k.jsonl"}, "router": map[string]any{"mode": "least_loaded", "seed": "18446744073709551615"}, "numWorkers": 3}},
+		{Name: "predicted load", Trace: conversation, Files: map[string]string{"grid": example("grid-h200_sxm-vllm-Llama-3.1-8B-tp1.json")},
+			Scenario: map[string]any{"workload": map[string]any{"kind": "file"}, "timing": map[string]any{"kind": "grid", "name": "grid"}, "numWorkers": 3,
+				"router": map[string]any{"mode": "kv_router", "config": map[string]any{"router_prefill_load_model": "ais", "router_temperature": 0.25, "router_queue_threshold": 0.5}}}},
+	}
+	for _, name := range []string{"b200_sxm-trtllm-Qwen3-32B-tp4", "h200_sxm-sglang-Qwen3-32B-tp2", "h200_sxm-vllm-Llama-3.1-8B-tp1", "example-gpu"} {
+		backend := "vllm"
+		for _, b := range []string{"trtllm", "sglang"} {
+			if strings.Contains(name, b) {
+				backend = b
+			}
+		}
+		jobs = append(jobs, job{Name: name, Trace: conversation, Files: map[string]string{"grid": example("grid-" + name + ".json")},
+			Scenario: map[string]any{"workload": map[string]any{"kind": "file"}, "engine": map[string]any{"type": backend}, "timing": map[string]any{"kind": "grid", "name": "grid"}}})
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		j.Paths = map[string]string{"trace": j.Trace}
+		for _, path := range j.Files {
+			j.Paths["timing"] = path
+		}
+	}
+	return jobs
+}
+
+// The examples, too.
+func TestExamples(t *testing.T) {
+	jobs := exampleJobs(t)
+	got := inNode(t, jobs)
+	for _, j := range jobs {
+		t.Run(j.Name, func(t *testing.T) {
+			t.Parallel()
+			compare(t, j, got[j.Name], false)
+		})
+	}
+}
