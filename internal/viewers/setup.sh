@@ -9,6 +9,8 @@ dir=${1:?usage: setup.sh DIR}
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 cd "$(dirname "$0")"
+exec 9>"$dir/lock"
+flock 9 # several tests may want the tools at the same time
 
 browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
 if [ -z "$browser" ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then

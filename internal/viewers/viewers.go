@@ -36,6 +36,9 @@ func Get(source, dir string) (*Tools, error) {
 	return &Tools{dir, source, strings.TrimSpace(string(browser))}, err
 }
 
+// Browser is the path of the browser.
+func (t *Tools) Browser() string { return t.browser }
+
 // patience is how long a tool may take. Installing one may take a while.
 const patience = 8 * time.Minute
 

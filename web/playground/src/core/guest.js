@@ -11,6 +11,7 @@ import { decode, encode } from './msgpack.js';
 /** Operations of a simulation, as in docs/frames.md. */
 export const Op = Object.freeze({
   Configure: 1, Feed: 2, Step: 3, Progress: 4, Summarize: 5, Records: 6, Unservable: 7, Turns: 8, Sessions: 9, Synthesize: 10,
+  Handoffs: 11, Routes: 12, Direct: 13, TakeRecording: 14,
 });
 
 /** What a simulation waits for, as in docs/frames.md. */
@@ -21,7 +22,7 @@ export const Status = Object.freeze({
 /** Why a call is refused, as in docs/frames.md. */
 export const Refused = Object.freeze({
   BadFrame: 1, WrongVersion: 2, UnknownKey: 3, WrongType: 4, NotInRange: 5, MissingKey: 6, TwiceKey: 7, UnknownOp: 8, UnknownHandle: 9, WrongState: 10,
-  BadConfig: 11, BadLine: 12, BadRow: 13,
+  BadConfig: 11, BadLine: 12, BadRow: 13, BadRouter: 14, BadPolicy: 15,
 });
 
 /** The version of the protocol. */

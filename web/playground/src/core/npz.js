@@ -3,6 +3,7 @@
 // entries, NPY versions 1 to 3, both byte orders, C and Fortran order. Nothing
 // that an archive claims is believed before it is checked.
 
+import { crc32 } from './gunzip.js';
 import { checkAxis, checkValues, fault, isArchive, start } from './table.js';
 import { quote } from './wording.js';
 
@@ -157,17 +158,6 @@ async function inflate(stored, size) {
     at += p.length;
   }
   return out;
-}
-
-/** @param {Uint8Array} bytes */
-function crc32(bytes) {
-  const table = Uint32Array.from({ length: 256 }, (_, n) => {
-    for (let k = 0; k < 8; k++) n = n & 1 ? (n >>> 1) ^ 0xedb88320 : n >>> 1;
-    return n;
-  });
-  let c = 0xffffffff;
-  for (const b of bytes) c = table[(c ^ b) & 0xff] ^ (c >>> 8);
-  return (c ^ 0xffffffff) >>> 0;
 }
 
 /** @param {Uint8Array} bytes @param {number} dimensions */

@@ -199,18 +199,55 @@ function requestLine(r, i, ordinal, start) {
   const ms = lineFloat;
   const l = latencies(c, i);
   const session = r.named ? `"session_id":${jsonText(sessionID(r.outline, r.outline.session[turn]))},"turn_index":${r.outline.index[turn]}` : '"session_id":null,"turn_index":null';
-  const worker = c.worker[i];
   return (
     `{${session},"uuid":"${requestID(ordinal)}","arrival_time_ms":${ms(c.arrival_ms[i])},"dispatched_at_ms":null,"first_admit_ms":${ms(c.first_admit_ms[i])}` +
     `,"terminal_time_ms":${ms(c.terminal_ms[i])},"first_token_ms":${ms(c.first_token_ms[i])},"last_token_ms":${ms(c.last_token_ms[i])}` +
     `,"ttft_ms":${ms(l.ttft_ms)},"ttst_ms":${ms(l.ttst_ms)},"e2e_latency_ms":${ms(l.e2e_latency_ms)},"itl_ms":${ms(l.itl_ms)}` +
     `,"input_length":${c.input_length[i]},"requested_output_length":${c.requested_output[i]},"output_length":${c.output_length[i]},"reused_input_tokens":${c.reused_tokens[i]}` +
     (r.tiers ? tiers(c, i, start) : '') +
-    `,"prefill_worker_idx":null,"decode_worker_idx":${worker},"prefill_admit_ms":null,"source_held_ms":null,"destination_reserved_ms":null` +
+    (r.handoffs === null ? served(r, i) : handedOver(r, r.handoffs, i)) +
+    admissions(r, i, start) +
+    `,"pressure_record_ordinals":[],"terminal_status":"${STATUS_WORDS[c.status[i]]}"}\n`
+  );
+}
+
+/** Where a request that one worker served went. @param {Result} r @param {number} i */
+function served(r, i) {
+  const c = r.records;
+  return (
+    `,"prefill_worker_idx":null,"decode_worker_idx":${c.worker[i]},"prefill_admit_ms":null,"source_held_ms":null,"destination_reserved_ms":null` +
     ',"destination_activated_ms":null,"decode_admit_ms":null,"source_released_ms":null' +
     ',"decode_reused_input_tokens":null,"prefill_route_overlap_tokens":null,"decode_route_overlap_tokens":null' +
-    `,"routing_history":[${route('agg', worker, r.ranks)}]${admissions(r, i, start)}` +
-    `,"pressure_record_ordinals":[],"terminal_status":"${STATUS_WORDS[c.status[i]]}"}\n`
+    `,"routing_history":[${route('agg', c.worker[i], r.ranks, r.blockSize, r.routes === null ? null : routeOf(r.routes, '', c.turn[i], r.routes.routed[c.turn[i]] !== 0))}]`
+  );
+}
+
+/** What a router said. @typedef {{known: boolean, waited: boolean, overlap: number, best: number, enteredMs: number, releasedMs: number}} Route */
+
+/** @param {Record<string, ArrayLike<number>>} columns @param {string} prefix @param {number} row @param {boolean} known @returns {Route} */
+function routeOf(columns, prefix, row, known) {
+  const at = (/** @type {string} */ name) => columns[prefix + name][row];
+  return { known, waited: at('waited') !== 0, overlap: at('overlap_blocks'), best: at('best_blocks'), enteredMs: at('entered_ms'), releasedMs: at('released_ms') };
+}
+
+/** Where a request went in two pools, and when. @param {Result} r @param {NonNullable<Result['handoffs']>} h @param {number} i */
+function handedOver(r, h, i) {
+  const optional = (/** @type {number} */ n) => (n < 0 ? 'null' : String(n));
+  const ms = (/** @type {string} */ name) => lineFloat(h[name][i]);
+  const known = h.routed[i] !== 0;
+  const pools = [
+    { pool: 'prefill', scheduler: h.prefill_scheduler[i], ranks: r.prefillRanks, route: routeOf(h, 'prefill_route.', i, known) },
+    { pool: 'decode', scheduler: h.decode_scheduler[i], ranks: r.ranks, route: routeOf(h, 'decode_route.', i, known) },
+  ];
+  const overlap = (/** @type {typeof pools[number]} */ p) => (p.scheduler < 0 ? 'null' : String(p.route.overlap * r.blockSize));
+  const ordered = h.decode_first[i] !== 0 ? [pools[1], pools[0]] : pools;
+  const none = ordered.findIndex((p) => p.scheduler < 0);
+  const history = (none < 0 ? ordered : ordered.slice(0, none)).map((p) => route(p.pool, p.scheduler, p.ranks, r.blockSize, p.route));
+  return (
+    `,"prefill_worker_idx":${optional(h.prefill_scheduler[i])},"decode_worker_idx":${optional(r.records.worker[i])},"prefill_admit_ms":${ms('prefill_admit_ms')}` +
+    `,"source_held_ms":${ms('held_ms')},"destination_reserved_ms":${ms('reserved_ms')},"destination_activated_ms":${ms('activated_ms')}` +
+    `,"decode_admit_ms":${ms('decode_admit_ms')},"source_released_ms":${ms('source_released_ms')},"decode_reused_input_tokens":${optional(h.decode_reused[i])}` +
+    `,"prefill_route_overlap_tokens":${overlap(pools[0])},"decode_route_overlap_tokens":${overlap(pools[1])},"routing_history":[${history.join(',')}]`
   );
 }
 
@@ -221,12 +258,18 @@ function tiers(c, i, start) {
   return `,"first_admission_g1_reused_input_tokens":${c.admission_reused[start] - host},"first_admission_host_reused_input_tokens":${host}`;
 }
 
-/** @param {string} pool @param {number} scheduler @param {number} ranks */
-function route(pool, scheduler, ranks) {
+/** @param {string} pool @param {number} scheduler @param {number} ranks @param {number} blockSize @param {Route | null} route */
+function route(pool, scheduler, ranks, blockSize, route) {
+  const waited = route?.waited ?? false;
+  const span = waited && route !== null ? [lineFloat(route.enteredMs), lineFloat(route.releasedMs)] : ['null', 'null'];
+  const blocks =
+    route?.known === true
+      ? `"selected_overlap_blocks":${route.overlap},"best_available_overlap_blocks":${route.best},"overlap_regret_blocks":${route.best - route.overlap}`
+      : '"selected_overlap_blocks":null,"best_available_overlap_blocks":null,"overlap_regret_blocks":null';
   return (
-    `{"pool":"${pool}","outcome":"immediate","queue_entered_at_ms":null,"released_at_ms":null,"queue_wait_ms":0.0` +
-    `,"logical_worker_id":${Math.floor(scheduler / ranks)},"scheduler_id":${scheduler},"dp_rank":${scheduler % ranks},"reported_overlap_tokens":0` +
-    ',"selected_overlap_blocks":null,"best_available_overlap_blocks":null,"overlap_regret_blocks":null,"placement_replica_id":null}'
+    `{"pool":"${pool}","outcome":"${waited ? 'queued' : 'immediate'}","queue_entered_at_ms":${span[0]},"released_at_ms":${span[1]}` +
+    `,"queue_wait_ms":${lineFloat((route?.releasedMs ?? 0) - (route?.enteredMs ?? 0))},"logical_worker_id":${Math.floor(scheduler / ranks)}` +
+    `,"scheduler_id":${scheduler},"dp_rank":${scheduler % ranks},"reported_overlap_tokens":${(route?.overlap ?? 0) * blockSize},${blocks},"placement_replica_id":null}`
   );
 }
 
@@ -234,12 +277,16 @@ function route(pool, scheduler, ranks) {
 function admissions(r, i, start) {
   const c = r.records;
   const count = c.admission_count[i];
+  const prefills = r.handoffs === null ? count : r.handoffs.prefill_admits[i];
   const list = Array.from({ length: count }, (_, k) => {
+    const first = k < prefills ? 0 : prefills; // of its pool
+    const pool = r.handoffs === null ? 'agg' : k < prefills ? 'prefill' : 'decode';
     const reused = c.admission_reused[start + k];
     const split = r.tiers && k === 0 ? `,"g1_reused_input_tokens":${reused - c.first_host_tokens[i]},"host_reused_input_tokens":${c.first_host_tokens[i]}` : '';
-    return `{"admission_ordinal":${k},"pool_admission_ordinal":${k},"pool":"agg","at_ms":${lineFloat(c.admission_at_ms[start + k])},"reused_input_tokens":${reused}${split},"is_readmission":${k > 0}}`;
+    return `{"admission_ordinal":${k},"pool_admission_ordinal":${k - first},"pool":"${pool}","at_ms":${lineFloat(c.admission_at_ms[start + k])},"reused_input_tokens":${reused}${split},"is_readmission":${k > first}}`;
   });
-  return `,"admission_history":[${list.join(',')}],"admission_count":${count},"readmission_count":${Math.max(count - 1, 0)}`;
+  const again = Math.max(prefills - 1, 0) + Math.max(count - prefills - 1, 0);
+  return `,"admission_history":[${list.join(',')}],"admission_count":${count},"readmission_count":${again}`;
 }
 
 /** Columns of the table of requests: a name and how a cell is spelt. @type {[string, (r: Result, i: number, ordinal: number) => string][]} */

@@ -224,11 +224,13 @@ class Simulation {
     const records = await this.records();
     const outline = await this.outline();
     const unservable = ints((await this.table(Op.Unservable)).turn);
-    const engine = this.plan.engine.pairs;
+    const [engine, plan] = [this.plan.engine.pairs, this.plan];
+    const ranks = (/** @type {Pairs} */ p) => Number(p['engine.dp_size'] ?? 1);
     /** @type {Result} */
     const result = {
       reportJSON: json, report: JSON.parse(new TextDecoder().decode(json)), summary, records, outline, named: this.named,
-      ranks: Number(engine['engine.dp_size'] ?? 1), tiers: 'engine.host_offload.blocks' in engine, unservable, recording: null,
+      ranks: ranks(engine), prefillRanks: plan.prefill === null ? 1 : ranks(plan.prefill.pairs), blockSize: Number(engine['engine.block_size']),
+      handoffs: plan.pools ? typed(await this.table(Op.Handoffs)) : null, routes: plan.routed && !plan.pools ? typed(await this.table(Op.Routes)) : null, tiers: 'engine.host_offload.blocks' in engine, unservable, recording: null,
       warnings: [...(warning === '' ? [] : [warning]), ...this.warnings, ...this.lost(summary.numbers, unservable)], format: this.format, wallMs: this.wallMs,
     };
     return result;
@@ -262,11 +264,7 @@ class Simulation {
 
   /** @returns {Promise<Records>} */
   async records() {
-    const t = await this.table(Op.Records);
-    /** @type {Record<string, Int32Array | Float64Array>} */
-    const columns = {};
-    for (const [key, bin] of Object.entries(t)) columns[key] = key.endsWith('_ms') ? floats(bin) : ints(bin);
-    return /** @type {Records} */ (/** @type {unknown} */ (columns));
+    return /** @type {Records} */ (/** @type {unknown} */ (typed(await this.table(Op.Records))));
   }
 
   /** @returns {Promise<Result['outline']>} */
@@ -283,4 +281,12 @@ class Simulation {
 function reserveFor(rows, trace) {
   if (trace.coding !== '' || trace.total <= trace.read || rows === 0) return 0;
   return Math.floor(Math.min(rows * ((trace.total - trace.read) / trace.read) * 1.05 + 16, MOST_ROWS_RESERVED));
+}
+
+/** Bins as columns: times are f64, all others i32. @param {Record<string, Uint8Array>} table */
+function typed(table) {
+  /** @type {Record<string, Int32Array | Float64Array>} */
+  const columns = {};
+  for (const [key, bin] of Object.entries(table)) columns[key] = key.endsWith('_ms') ? floats(bin) : ints(bin);
+  return columns;
 }

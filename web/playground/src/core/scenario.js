@@ -4,6 +4,7 @@
 // of the command line.
 
 import { ReadEngine, backendOf, canonical, wholeOf } from './engine.js';
+import { ReadRouter } from './router.js';
 import { ComplaintList, quote } from './wording.js';
 import { sentenceFloat } from './spell.js';
 
@@ -19,6 +20,7 @@ export const FORMATS = /** @type {const} */ (['mooncake', 'mooncake-delta', 'age
 export const ROUTER_MODES = ['round_robin', 'kv_router', 'random', 'power_of_two', 'least_loaded'];
 const MODE_FLAGS = ['round_robin', 'kv_router', 'random', 'power-of-two', 'least-loaded'];
 const SHARINGS = ['none', 'pair', 'node'];
+const QUEUES = ['fcfs', 'lcfs', 'wspt'];
 const BASES = ['auto', 'absolute', 'relative'];
 const CANONICAL_SEED = 0xd1a05eedn;
 const SYNTHETIC_SEED = 42n;
@@ -124,6 +126,8 @@ export class Plan {
     this.checkPools();
     this.engine = this.readEngine('engine', this.pools ? 'decode' : undefined);
     this.prefill = this.pools ? this.readEngine('prefillEngine', 'prefill') : null;
+    /** @type {ReadRouter | null} */
+    this.router = null;
     this.checkRouting();
     this.checkRun();
     this.complaints.settle();
@@ -232,6 +236,13 @@ export class Plan {
     if (this.given('kv-event-lag-ms') && mode !== 'kv_router') {
       this.complain('router.kvEventLagMs', `--kv-event-lag-ms is for --router-mode kv_router, and it is ${MODE_FLAGS[ROUTER_MODES.indexOf(mode)]}`);
     }
+    const config = s.router?.config ?? {};
+    this.router = new ReadRouter(config, this.complaints);
+    if (mode !== 'kv_router') {
+      if (s.router?.config !== undefined) this.warnings.push(`--router-config has no effect with --router-mode ${MODE_FLAGS[ROUTER_MODES.indexOf(mode)]}`);
+    } else if (this.router.predicts && this.table?.kind !== 'grid') {
+      this.complain('router.config.router_prefill_load_model', 'router_prefill_load_model predicts how long prompts take, which only a grid tells; "none", --perf-grid, or --aic-backend, --aic-system and --aic-model-path, are accepted');
+    }
     if (!this.pools) return;
     if (backendOf(s.prefillEngine) !== backendOf(s.engine)) {
       this.complain('engine.type', `--prefill-engine-args have the backend ${backendOf(s.prefillEngine)} and --decode-engine-args ${backendOf(s.engine)}; the same backend is accepted`);
@@ -280,27 +291,54 @@ export class Plan {
   /** The request of Configure. @returns {Pairs} */
   configure() {
     /** @type {Pairs} */
-    const p = { ...this.engine.frame('engine'), capture_requests: true };
+    const p = { ...this.engine.frame('engine'), ...this.routing(), ...this.pool(), capture_requests: true };
     /** @type {[string, string][]} */
     const same = [
       ['trace-block-size', 'trace_block_size'], ['replay-concurrency', 'concurrency'], ['arrival-speedup-ratio', 'arrival_speedup'],
       ['max-sim-time-ms', 'max_sim_time_ms'], ['sla-ttft-ms', 'sla.ttft_ms'], ['sla-itl-ms', 'sla.itl_ms'], ['sla-e2e-ms', 'sla.e2e_ms'],
-      [this.pools ? 'num-decode-workers' : 'num-workers', 'num_workers'], ['router-mode', 'routing.mode'], ['router-seed', 'routing.seed'],
+      [this.pools ? 'num-decode-workers' : 'num-workers', 'num_workers'],
     ];
     for (const [f, key] of same) {
       const x = this.values.get(f);
       if (x !== undefined) p[key] = x;
     }
-    p['routing.seed'] ??= CANONICAL_SEED;
+    if (this.values.get('trace-format') === FORMATS.indexOf('mooncake-delta')) p.delta = true;
     if (this.scenario.parity) p.parity = true;
     if (this.scenario.plain) p.plain = true;
     return p;
   }
 
+  /** Keys of the pool that computes prompts. @returns {Pairs} */
+  pool() {
+    if (this.prefill === null) return {};
+    return {
+      ...this.prefill.frame('prefill.engine'),
+      'prefill.workers': this.values.get('num-prefill-workers') ?? 1,
+      sharing: this.values.get('transfer-sharing') ?? 0,
+      prefill_per_node: this.values.get('prefill-workers-per-node') ?? 1,
+    };
+  }
+
+  /** Keys of the router. @returns {Pairs} */
+  routing() {
+    /** @type {Pairs} */
+    const p = { 'routing.mode': this.values.get('router-mode') ?? 0, 'routing.seed': this.values.get('router-seed') ?? CANONICAL_SEED };
+    if (!this.routed) return p;
+    Object.assign(p, this.router?.pairs, { 'routing.event_lag_ms': this.values.get('kv-event-lag-ms') ?? 0 });
+    const policy = /** @type {{router_queue_policy?: unknown} | undefined} */ ((this.prefill ?? this.engine).args.dynamo)?.router_queue_policy;
+    if (typeof policy === 'string') p['routing.router.queue_policy'] = QUEUES.indexOf(policy);
+    return p;
+  }
+
+  /** Whether there is a KV router. */
+  get routed() {
+    return this.values.get('router-mode') === 1;
+  }
+
   /** The request of Synthesize. @returns {Pairs} */
   synthesize() {
     /** @type {Pairs} */
-    const p = { arrival: this.given('request-rate') ? 1 : this.given('arrival-interval-ms') ? 2 : 0, arrival_seed: SYNTHETIC_SEED };
+    const p = { arrival: this.given('request-rate') ? 1 : this.given('arrival-interval-ms') ? 2 : 0, arrival_seed: SYNTHETIC_SEED, turns: 1 };
     /** @type {[string, string][]} */
     const same = [
       ['input-tokens', 'input_tokens'], ['output-tokens', 'output_tokens'], ['request-count', 'sessions'], ['turns-per-session', 'turns'],

@@ -212,6 +212,8 @@ export function complaintOf(refusal, plan) {
       const [code, field] = [Number(p.code), Number(p.field)];
       return runComplaint(code, field, plan) ?? engineComplaint(code, field, atFault(code, field, plan));
     }
+    case Refused.BadRouter:
+      return plan.router?.refusal(Number(p.code), Number(p.field)) ?? null;
     case Refused.BadLine:
       return { path: 'trace', sentence: lineSentence(p), line: Number(p.line) };
     case Refused.BadRow:
@@ -236,9 +238,32 @@ function atFault(_code, _field, plan) {
 /** Why a run has failed. @param {Pairs} p an answer of Step */
 export function failureSentence(p) {
   const ms = sentenceFloat(Number(p.now_ms));
+  if ('router.code' in p) return routerSentence(p, ms);
+  if (p.nobody === true) return `at ${ms} ms a request arrives and no worker serves; a --scaling-script that keeps at least one worker active is accepted`;
   if (p.endless === true) {
     return `--parity: the reference repeats a pass at ${ms} ms for ever: a request of a worker with ${p.in_flight} in flight has outgrown the KV pool; without --parity it fails alone`;
   }
   return `replay invariant violated: offline replay detected an effect-free zero-duration pass with ${p.in_flight} in-flight requests remaining`;
 }
 
+const LIMITS = ['', 'requests', 'raw_isl_tokens', 'cached_tokens'];
+const WHY = ['', 'its parent is not known', 'it continues itself', 'a block is not known'];
+
+/** Why the KV router could not go on. @param {Pairs} p @param {string} ms */
+function routerSentence(p, ms) {
+  const router = (/** @type {string} */ key) => p[`router.${key}`];
+  switch (Number(router('code'))) {
+    case 2:
+      return `at ${ms} ms: router policy class "${router('class')}" queue ${LIMITS[Number(router('limit'))]} limit reached (current=${router('have')}, limit=${router('most')})`;
+    case 3:
+      return `at ${ms} ms: the cost of a worker is not a finite number; smaller weights in --router-config are accepted`;
+    case 4:
+    case 5: {
+      const blocks = `count=${router('count')} first=${router('first')} last=${router('last')}`;
+      const kind = Number(router('event'));
+      const data = kind === 0 ? `stored parent=${router('has_parent') === true ? router('parent') : 'none'} ${blocks}` : kind === 1 ? `removed ${blocks}` : 'cleared';
+      return `at ${ms} ms: failed to apply replay KV event worker=${router('worker')} dp_rank=${router('rank')} event_id=${router('event_id')} data=${data}: ${WHY[Number(router('why'))] ?? ''}`;
+    }
+  }
+  return `at ${ms} ms: no endpoints available to route work`;
+}

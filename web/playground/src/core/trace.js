@@ -2,6 +2,7 @@
 // Traces as streams of text: files, bytes and addresses, compressed or not, and
 // what format they are in by the looks of their beginning.
 
+import { CutOff, Damaged, gunzip } from './gunzip.js';
 import { complain } from './wording.js';
 import { foundText } from './tracewords.js';
 
@@ -88,16 +89,39 @@ export class Trace {
     });
     const text = source.pipeThrough(/** @type {ReadableWritablePair<Uint8Array, Uint8Array>} */ (/** @type {unknown} */ (new DecompressionStream('gzip'))));
     const reader = text.getReader();
+    let given = 0;
     for (;;) {
       /** @type {ReadableStreamReadResult<Uint8Array>} */
       let part;
       try {
         part = await reader.read();
-      } catch (e) {
-        return complain('trace', `the gzip data are damaged or end too early (${e instanceof Error ? e.message : e}); want the complete file`);
+      } catch {
+        return yield* this.again(given);
       }
       if (part.done) return;
+      given += part.value.length;
       yield part.value;
+    }
+  }
+
+  /**
+   * Goes on where a decompression stream has stopped: at the end of the first of
+   * several members, or where the data are damaged.
+   * @param {number} given bytes of text that it has given
+   * @returns {AsyncGenerator<Uint8Array, void, void>}
+   */
+  async *again(given) {
+    const bytes = new Uint8Array(await new Response(await this.open()).arrayBuffer());
+    this.read = bytes.length;
+    try {
+      for (const part of gunzip(bytes)) {
+        if (part.length > given) yield part.subarray(given);
+        given = Math.max(given - part.length, 0);
+      }
+    } catch (e) {
+      if (e instanceof CutOff) complain('trace', 'the gzip data end too early; want the complete file');
+      if (e instanceof Damaged) complain('trace', `the gzip data are damaged (${e.message})`);
+      throw e;
     }
   }
 }

@@ -186,10 +186,17 @@ export interface Result {
   summary: Summary;
   records: Records;
   outline: Outline;
+  /** Columns beside those of the records, of two pools; see Handoffs in docs/frames.md. */
+  handoffs: Record<string, Int32Array | Float64Array> | null;
+  /** What the KV router said of each turn; see Routes in docs/frames.md. */
+  routes: Record<string, Int32Array | Float64Array> | null;
   /** Whether records name their sessions. */
   named: boolean;
-  /** Data-parallel ranks of a worker. */
+  /** Data-parallel ranks of a worker, and of one that computes prompts for others. */
   ranks: number;
+  prefillRanks: number;
+  /** Tokens of a KV block. */
+  blockSize: number;
   /** Whether records tell host memory from that of the GPU. */
   tiers: boolean;
   unservable: Int32Array;

@@ -1,0 +1,26 @@
+// Runs a list of scenarios and tells what comes out of each, the same way in
+// Node and in browsers.
+import { ComplaintError } from '../src/core/client.js';
+import { requestsCSV, requestsJSONL } from '../src/core/report.js';
+import { commandLine } from '../src/core/scenario.js';
+
+/**
+ * A job: {name, scenario, trace, files, paths}. load gives the bytes of a file or its address.
+ * @returns {Promise<{name: string, command: string[], shell: string, report?: string, requests?: string, csv?: string, complaints?: object[], error?: string}>}
+ */
+export async function runJob(simulator, job, load) {
+  const { words, text } = commandLine(job.scenario, job.paths);
+  const out = { name: job.name, command: words, shell: text };
+  try {
+    const files = Object.fromEntries(Object.entries(job.files ?? {}).map(([name, path]) => [name, load(path)]));
+    const r = await simulator.simulate(job.scenario, job.trace ? load(job.trace) : null, { files });
+    out.report = new TextDecoder().decode(r.reportJSON);
+    out.requests = await requestsJSONL(r).text();
+    out.csv = await requestsCSV(r).text();
+    out.warnings = r.warnings;
+  } catch (e) {
+    if (e instanceof ComplaintError) out.complaints = e.complaints;
+    else out.error = `${e.message}\n${e.stack}`;
+  }
+  return out;
+}
