@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wasm wheels test python bench bench-live fuzz lint oracle corpus clean
+.PHONY: help demo build wasm wheels test python bench bench-live truetime fuzz lint oracle corpus clean
 
 GO ?= go
 PYTHON ?= python3
@@ -22,6 +22,9 @@ JOBS ?= 2
 export BENCH_TRACE ?= ../shared/data/mooncake/conversation_trace.jsonl
 export BENCH_GEN ?=
 REPEAT ?= 3
+# truetime: a trace, and how many of its rows are played.
+TRACE ?= examples/conversation-2k.jsonl
+ROWS ?= 60
 # bench-live: rounds of each worker under each load.
 ROUNDS ?= 5
 
@@ -65,6 +68,10 @@ bench-live: ## measure the mocker beside the reference's, each behind a Dynamo f
 	[ -n "$${ORACLE_PYTHON:-}" ] || internal/oracle/setup.sh .oracle
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/mocker
 	$(GO) run ./internal/bench/cmd/benchlive -rounds $(ROUNDS)
+
+truetime: ## play TRACE in real time against the mocker over HTTP, and compare with a replay
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/mocker ./cmd/replay
+	$(GO) run ./internal/truetime/cmd/truetime -requests $(ROWS) $(TRACE)
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@found=0; \

@@ -82,7 +82,7 @@ func TestReferenceFlags(t *testing.T) {
 	if n != 104 {
 		t.Errorf("%d flags, want 104", n)
 	}
-	ours := []string{"perf-grid", "grid-dir", "http", "default-output-tokens", "seed", "log-level", "log-format", "drain-timeout"}
+	ours := []string{"perf-grid", "grid-dir", "http", "default-output-tokens", "seed", "log-level", "log-format", "drain-timeout", "report-json"}
 	for name := range values {
 		if !seen[name] && !slices.Contains(ours, name) && !strings.HasPrefix(name, "fault-") {
 			t.Errorf("--%s is not the reference's", name)

@@ -43,6 +43,7 @@ type service struct {
 	server *openai.Server
 	log    *slog.Logger
 	drain  time.Duration
+	report *reporter
 }
 
 // build judges the command line and makes the service.
@@ -83,7 +84,14 @@ func (o *options) build(stderr io.Writer) (*service, error) {
 		Mode: mode, Router: rc, Tracking: tracking, Seed: so.Seed, Clock: so.Clock, Observer: so.Meter.Observer, Warn: so.Log.Warn,
 	})
 	so.Backend = f
-	return &service{f, openai.New(so), so.Log, time.Duration(o.real("drain-timeout") * 1e9)}, nil
+	r, err := o.reporter(args)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		so.Books = r.books
+	}
+	return &service{f, openai.New(so), so.Log, time.Duration(o.real("drain-timeout") * 1e9), r}, nil
 }
 
 // checkWorkers judges how many workers there are, and when.
@@ -226,6 +234,7 @@ func serve(o *options, stderr io.Writer) error {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
+		s.report.abandon()
 		return fmt.Errorf("--http %s: cannot listen there: %w", address, listenReason(err))
 	}
 	signals := make(chan os.Signal, 2)
@@ -251,8 +260,17 @@ func listenReason(err error) error {
 	return cliutil.Reason(err)
 }
 
-// run serves until a signal comes.
+// run serves until a signal comes, then reports.
 func (s *service) run(l net.Listener, signals <-chan os.Signal) error {
+	if err := s.serve(l, signals); err != nil {
+		s.report.abandon()
+		return err
+	}
+	return s.report.write()
+}
+
+// serve serves until a signal comes and nothing is under way any more.
+func (s *service) serve(l net.Listener, signals <-chan os.Signal) error {
 	ctx, stop := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	workers.Go(func() { s.fleet.Run(ctx) })

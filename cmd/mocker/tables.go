@@ -68,6 +68,7 @@ func httpFlags() []spec {
 		{name: "seed", kind: whole, def: "0", arg: "number", usage: "seed of answers, ids and the router's lots"},
 		{name: "log-level", kind: choice, choices: []string{"trace", "debug", "info", "warn", "error", "off"}, def: "info", arg: "level", usage: "what is told on standard error; the first word of the variable DYN_LOG stands in for it"},
 		{name: "log-format", kind: choice, choices: []string{"text", "json"}, def: "text", arg: "format", usage: "how it is told"},
+		{name: "report-json", alone: true, arg: "path", usage: "at the end write what became of the requests there, in the form of a report of replay"},
 		{name: "drain-timeout", env: "DYN_RUNTIME_GRACEFUL_SHUTDOWN_TIMEOUT_SECS", kind: real, def: "900", arg: "seconds", usage: "how long requests under way may take after SIGTERM"},
 		{name: "fault-seed", alone: true, kind: whole, def: "0", arg: "number", usage: "seed of the faults: equal seeds give the n-th request equal faults"},
 		{name: "fault-jitter-ms", alone: true, kind: real, def: "0", arg: "ms", usage: "each token is late by up to this"},

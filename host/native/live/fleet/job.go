@@ -15,6 +15,7 @@ type Request struct {
 	Tokens    []uint32
 	MaxOutput int
 	OutputIDs []uint32 // planned output, see engine.Request
+	CameMs    float64  // when it came, if that is before now
 }
 
 // Job is a request in a fleet. It is told what its worker says, for the fleet's
@@ -46,7 +47,7 @@ func (e Busy) Error() string { return e.Full }
 // Submit brings a request. The error, a Busy, says why it cannot be taken.
 func (f *Fleet) Submit(q Request, to worker.Sink) (*Job, error) {
 	j := &Job{fleet: f, sink: to, worker: -1, request: worker.Request{
-		UUID: q.UUID, Rank: worker.AnyRank, Tokens: q.Tokens, MaxOutput: q.MaxOutput, OutputIDs: q.OutputIDs,
+		UUID: q.UUID, Rank: worker.AnyRank, Tokens: q.Tokens, MaxOutput: q.MaxOutput, OutputIDs: q.OutputIDs, CameMs: q.CameMs,
 	}}
 	if f.router != nil {
 		return j, f.place(j, q)
@@ -123,6 +124,9 @@ func (f *Fleet) place(j *Job, q Request) error {
 		return refusal(fault)
 	}
 	ready := f.placed(fault)
+	if j.worker < 0 {
+		j.request.CameMs = 0 // it comes to a worker when the router lets it
+	}
 	f.mu.Unlock()
 	send(ready)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dryserve/dryserve/core/rng"
+	"github.com/dryserve/dryserve/host/native/live/books"
 	"github.com/dryserve/dryserve/host/native/live/fault"
 	"github.com/dryserve/dryserve/host/native/live/fleet"
 	"github.com/dryserve/dryserve/host/native/live/tokenizer"
@@ -47,6 +48,7 @@ type choice struct {
 	ended  bool
 	cached int
 	lastMs float64 // when the last token came
+	booked *books.Request
 
 	// Of the handler.
 	decoder tokenizer.Decoder
@@ -54,9 +56,9 @@ type choice struct {
 	done    bool
 }
 
-// newExchange plans the answers.
-func (s *Server) newExchange(c *call, n uint64, plan fault.Plan) (*exchange, failure) {
-	x := &exchange{server: s, call: c, created: time.Now().Unix(), faults: plan, cameMs: s.Clock.NowMs(), wake: make(chan struct{}, 1)}
+// newExchange plans the answers to a request that came at cameMs.
+func (s *Server) newExchange(c *call, n uint64, plan fault.Plan, cameMs float64) (*exchange, failure) {
+	x := &exchange{server: s, call: c, created: time.Now().Unix(), faults: plan, cameMs: cameMs, wake: make(chan struct{}, 1)}
 	prefix := "cmpl-"
 	if c.kind == chats {
 		prefix = "chatcmpl-"
@@ -180,11 +182,15 @@ func (x *exchange) start(n uint64) failure {
 	s := x.server
 	for i := range x.choices {
 		k := &x.choices[i]
-		q := fleet.Request{Tokens: x.call.prompts[i/x.call.n], OutputIDs: k.ids}
+		q := fleet.Request{Tokens: x.call.prompts[i/x.call.n], OutputIDs: k.ids, CameMs: x.cameMs}
 		binary.BigEndian.PutUint64(q.UUID[:], n)
 		binary.BigEndian.PutUint64(q.UUID[8:], uint64(i))
+		if s.Books != nil {
+			k.booked = s.Books.Arrive(len(q.Tokens), x.cameMs)
+		}
 		job, err := s.Backend.Submit(q, k)
 		if err != nil {
+			k.book(books.Rejected)
 			return unavailable(err.Error())
 		}
 		x.jobs = append(x.jobs, job)
@@ -198,6 +204,31 @@ func (x *exchange) cancel() {
 	for _, j := range x.jobs {
 		j.Cancel()
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for i := range x.choices {
+		x.choices[i].book(books.Cancelled)
+	}
+}
+
+// book notes the end of a choice, if it is the first.
+func (k *choice) book(how books.End) {
+	if k.booked != nil {
+		k.booked.End(how, k.cached, k.x.server.Clock.NowMs())
+	}
+}
+
+// bookEnd is the word of the books for the end of a worker's request.
+func bookEnd(e worker.End) books.End {
+	switch e {
+	case worker.Completed:
+		return books.Completed
+	case worker.Unservable:
+		return books.Failed
+	case worker.Closed:
+		return books.Cancelled
+	}
+	return books.Rejected
 }
 
 // Signal is told by the choice's worker.
@@ -215,9 +246,13 @@ func (k *choice) Signal(sig worker.Signal) {
 			m.Next(sig, now-k.lastMs)
 		}
 		k.lastMs = now
+		if k.booked != nil {
+			k.booked.Token(now)
+		}
 	}
 	if sig.End != worker.Running {
 		k.ended = true
+		k.book(bookEnd(sig.End))
 		x.open--
 		if f := endFailure(sig); f.failed() && !x.fail.failed() {
 			x.fail = f
@@ -263,6 +298,7 @@ func (k *choice) thought(i int) (thought, mark bool) {
 
 // serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, kind kind) {
+	cameMs := s.Clock.NowMs()
 	if s.draining.Load() {
 		s.refuse(w, unavailable("the server is shutting down"))
 		return
@@ -283,7 +319,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, kind kind) {
 		return
 	}
 	n := s.count.Add(1)
-	x, f := s.newExchange(c, n, plan)
+	x, f := s.newExchange(c, n, plan, cameMs)
 	if f.failed() {
 		s.refuse(w, f)
 		return

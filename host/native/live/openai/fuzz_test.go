@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 		c, fail := s.parse(body, k)
 		if !fail.failed() {
 			var x *exchange
-			if x, fail = s.newExchange(c, 1, fault.Plan{}); !fail.failed() {
+			if x, fail = s.newExchange(c, 1, fault.Plan{}, 0); !fail.failed() {
 				for i := range x.choices {
 					x.choices[i].tokens = len(x.choices[i].ids)
 				}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/dryserve/dryserve/host/native/live/answer"
+	"github.com/dryserve/dryserve/host/native/live/books"
 	"github.com/dryserve/dryserve/host/native/live/clock"
 	"github.com/dryserve/dryserve/host/native/live/fault"
 	"github.com/dryserve/dryserve/host/native/live/fleet"
@@ -37,7 +38,7 @@ type Backend interface {
 	Submit(fleet.Request, worker.Sink) (*fleet.Job, error)
 }
 
-// Options describe a server. Recorded and Meter may be nil.
+// Options describe a server. Recorded, Meter and Books may be nil.
 type Options struct {
 	Backend   Backend
 	Clock     clock.Clock
@@ -46,6 +47,7 @@ type Options struct {
 	Recorded  answer.Recorded
 	Ends      []uint32 // token ids that end an answer, unless a request ignores them
 	Meter     *meter.Meter
+	Books     *books.Books
 	Faults    *fault.Source
 	Log       *slog.Logger
 

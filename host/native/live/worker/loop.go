@@ -47,11 +47,16 @@ func NewLoop(w *Worker, c clock.Clock) *Loop {
 // Ranks is the number of the worker's ranks.
 func (l *Loop) Ranks() int { return l.worker.Ranks() }
 
-// Submit brings a request now. The sink is told what happens, also if the loop
-// has ended.
+// Submit brings a request now, or at the time when it came: what has been done to
+// it since then took no time for the engine, if that was idle. The sink is told
+// what happens, also if the loop has ended.
 func (l *Loop) Submit(q Request, to Sink) *Job {
+	atMs := l.clock.NowMs()
+	if q.CameMs > 0 {
+		atMs = min(atMs, q.CameMs)
+	}
 	j := &Job{loop: l, request: q, sink: to}
-	if !l.send(command{job: j, atMs: l.clock.NowMs()}) {
+	if !l.send(command{job: j, atMs: atMs}) {
 		to.Signal(Signal{AtMs: l.clock.NowMs(), End: Closed, First: true})
 	}
 	return j

@@ -88,6 +88,30 @@ func TestLoop(t *testing.T) {
 	})
 }
 
+// A request counts from when it came, if the worker was idle; but no pass begins
+// before the one ahead of it has ended.
+func TestLoopCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewWall(false)
+		l := worker.NewLoop(worker.New(fixed(), 0, worker.Options{}), c)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { l.Run(ctx); close(done) }()
+		time.Sleep(20 * time.Millisecond)
+		for _, x := range []struct{ cameMs, firstMs float64 }{{16, 26}, {17, 36}, {100, 46}} {
+			q, s := ask(int(x.cameMs), 8, 1), newTimed(c)
+			q.CameMs = x.cameMs
+			l.Submit(q, s)
+			<-s.end
+			if at := s.times(); len(at) != 1 || math.Abs(at[0]-x.firstMs) > 1e-5 {
+				t.Errorf("a request of %v ms has its token at %v, want %v", x.cameMs, at, x.firstMs)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
 // Many at once: each request gets all its tokens and one end.
 func TestLoopConcurrently(t *testing.T) {
 	cfg := config.Defaults(config.VLLM)

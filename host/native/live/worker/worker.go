@@ -90,6 +90,7 @@ type Request struct {
 	Tokens    []uint32
 	MaxOutput int
 	OutputIDs []uint32 // planned output, see engine.Request
+	CameMs    float64  // for a Loop: when it came, if that is before now
 }
 
 // Ticket names a request in a worker, from Submit to its last signal or to
