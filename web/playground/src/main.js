@@ -1,0 +1,286 @@
+// The page: settings on the left, results on the right, the state in the link.
+
+import { fleetGroups, get, goalGroups, grids, workloadGroups } from "./fields.js";
+import { files, foresee, isDurations } from "./files.js";
+import { Runner } from "./runner.js";
+import { link, parse, put, valuesOf, views } from "./state.js";
+import { controls } from "./ui/controls.js";
+import { at, debounced, make, say } from "./ui/dom.js";
+import { examples } from "./ui/examples.js";
+import { exportMenu } from "./ui/exports.js";
+import { repaint } from "./ui/plot.js";
+import { sweepBar } from "./ui/sweepbar.js";
+import { compareView, ranLine, runView, sweepView } from "./ui/views.js";
+
+/** @typedef {import("./state.js").View} View */
+
+let { state, ignored } = parse(location.hash);
+/** @type {"a" | "b"} */
+let side = "a";
+/** @type {import("./runner.js").Outcome | null} */
+let outcome = null;
+let tookMs = 0;
+
+/* Results. */
+
+const status = make("div", { class: "status", id: "status" });
+const panel = make("div", { id: "panel", role: "tabpanel", tabindex: -1 });
+const progress = make("progress", { max: 1, "aria-label": "Progress" });
+const line = make("span", { id: "line", role: "status" });
+const runButton = make("button", { type: "button", id: "run", onclick: () => runner.start(state) }, "Run again");
+const cancelButton = make("button", { type: "button", id: "cancel", onclick: () => runner.cancel() }, "Cancel");
+const exporting = exportMenu(() => outcome);
+/** @type {Record<View, string>} */
+const names = { run: "One fleet", compare: "Compare A and B", sweep: "Sweep" };
+const tabs = views.map((v) => make("button", { type: "button", role: "tab", id: `tab-${v}`, "aria-controls": "panel", onclick: () => look(v) }, names[v]));
+const sweeping = sweepBar(() => state, (w) => {
+  state.sweep = w;
+  changed();
+});
+
+const runner = new Runner({
+  began() {
+    cancelButton.hidden = progress.hidden = false;
+    runButton.hidden = true;
+    progress.removeAttribute("value");
+    line.textContent = "Simulating";
+    panel.classList.add("stale");
+    panel.setAttribute("aria-busy", "true");
+  },
+  progress(share, text) {
+    if (share === null) progress.removeAttribute("value");
+    else progress.value = share;
+    line.textContent = text;
+  },
+  came(o, whole, ms) {
+    [outcome, tookMs] = [o, ms];
+    faults(null);
+    if (o.view === "run") panel.replaceChildren(...runView(state, o.a));
+    else if (o.view === "compare") panel.replaceChildren(...compareView(state, o.a, o.b));
+    else panel.replaceChildren(...sweepView(state, o.points, whole));
+    panel.classList.remove("stale");
+    if (!whole) return;
+    stopped();
+    const some = o.view === "sweep" ? o.points.find((p) => p.ran)?.ran : o.a;
+    line.textContent = some ? (o.view === "sweep" ? `${o.points.length} points in ${(ms / 1000).toFixed(2)} s` : ranLine(state, some, ms)) : "";
+    document.body.dataset.ran = String(Number(document.body.dataset.ran ?? 0) + 1);
+  },
+  failed(f) {
+    stopped();
+    outcome = null;
+    faults(f);
+    line.textContent = f.wanting ? "Waiting for a file" : "Not simulated";
+    const sentences = [...f.fields.values(), ...f.other];
+    panel.classList.remove("stale");
+    panel.replaceChildren(make("section", { class: f.wanting ? "sheet" : "failed", id: "failed" }, make("h2", {}, f.wanting ? "A file is missing" : state.view === "compare" ? `Fleet ${f.side.toUpperCase()} cannot be simulated` : "This cannot be simulated"), ...sentences.map((t) => make("p", {}, t))));
+    document.body.dataset.ran = String(Number(document.body.dataset.ran ?? 0) + 1);
+  },
+  cancelled() {
+    stopped();
+    line.textContent = "Cancelled";
+  },
+});
+
+function stopped() {
+  cancelButton.hidden = progress.hidden = true;
+  runButton.hidden = false;
+  panel.removeAttribute("aria-busy");
+  exporting.sync();
+}
+
+/** @param {View} view */
+function look(view) {
+  if (state.view === view) return;
+  state.view = view;
+  if (view !== "compare") side = "a";
+  outcome = null;
+  panel.replaceChildren();
+  history.pushState(null, "", `#${link(state)}`);
+  show();
+  runner.start(state);
+}
+
+/* Settings. */
+
+const host = {
+  values: () => valuesOf(state, side),
+  beside: () => (side === "b" ? valuesOf(state, "a") : null),
+  /** @param {string} id @param {import("./fields.js").Value} value */
+  change(id, value) {
+    put(state, side, id, value);
+    const grid = id === "grid" || (id === "timing" && value === "grid") ? grids.find((g) => g.file === get(host.values(), "grid")) : undefined;
+    if (grid) put(state, side, "backend", grid.engine);
+    changed();
+  },
+  /** @param {string} id */
+  reset(id) {
+    delete state.b[id];
+    changed();
+  },
+};
+const pickTrace = picker("trace", "Choose a trace", ".jsonl,.json,.csv,.gz");
+const pickDurations = picker("durations", "Choose a file", ".npz,.json");
+const shared = controls(workloadGroups, host, { source: pickTrace.element });
+const goals = controls(goalGroups, host);
+const fleet = controls(fleetGroups, host, { timing: pickDurations.element });
+const sideNote = make("p", {});
+const sideInputs = ["a", "b"].map((x) => make("input", { type: "radio", name: "side", id: `side-${x}`, value: x, onchange: () => {
+  side = x === "b" ? "b" : "a";
+  show();
+} }));
+const sides = make("div", { class: "group sides", id: "sides" }, make("fieldset", { class: "segments" }, make("legend", {}, "Fleet to edit"), ...sideInputs.flatMap((i) => [i, make("label", { for: i.id }, `Fleet ${i.value.toUpperCase()}`)])), sideNote);
+
+/** @param {"trace" | "durations"} what @param {string} label @param {string} accept */
+function picker(what, label, accept) {
+  const input = make("input", { type: "file", accept, hidden: true, id: `file-${what}`, onchange: () => input.files?.[0] && take(input.files[0], what) });
+  const name = make("p", {});
+  const element = make("div", { class: "pick", id: `pick-${what}` }, make("button", { type: "button", onclick: () => input.click() }, label), input, name);
+  const sync = () => {
+    element.hidden = what === "trace" ? get(host.values(), "source") !== "file" : get(host.values(), "timing") !== "file";
+    const file = files[what];
+    if (file && file.name === state[what]) name.replaceChildren(make("strong", {}, file.name), `, ${Math.ceil(file.size / 1024).toLocaleString("en-US")} KiB. It stays in this browser.`);
+    else name.textContent = what === "trace" ? "Or drop it anywhere: Mooncake, Dynamo, Weka, Azure, BurstGPT and others, also .gz." : "Or drop it anywhere: a .npz of the profiler, or a grid.";
+  };
+  return { element, sync };
+}
+
+/** @param {File} file @param {"trace" | "durations"} what */
+function take(file, what) {
+  files[what] = file;
+  state[what] = file.name;
+  put(state, what === "trace" ? "a" : side, what === "trace" ? "source" : "timing", "file");
+  say(`${file.name} is taken as ${what === "trace" ? "the trace" : "pass durations"}`);
+  changed();
+}
+
+/** @param {import("./runner.js").Fault | null} f */
+function faults(f) {
+  const marked = f && !f.wanting ? f.fields : new Map();
+  if (f && state.view === "compare" && f.side !== side && f.fields.size > 0) {
+    side = f.side;
+    show();
+  }
+  for (const c of [shared, goals, fleet]) c.mark(marked);
+}
+
+const run = debounced(250, () => runner.start(state));
+
+/** After any change of the state by hand. */
+function changed() {
+  history.replaceState(null, "", `#${link(state)}`);
+  show();
+  run();
+}
+
+/** Brings the page in line with the state. */
+function show() {
+  for (const t of tabs) {
+    const on = t.id === `tab-${state.view}`;
+    t.setAttribute("aria-selected", String(on));
+    t.tabIndex = on ? 0 : -1;
+  }
+  panel.setAttribute("aria-labelledby", `tab-${state.view}`);
+  sides.hidden = state.view !== "compare";
+  for (const i of sideInputs) i.checked = i.value === side;
+  sideNote.textContent = side === "a" ? "B is as A, except where it is changed." : "Settings that differ from A are marked.";
+  sweeping.element.hidden = state.view !== "sweep";
+  sweeping.sync();
+  for (const c of [shared, goals, fleet, pickTrace, pickDurations]) c.sync();
+}
+
+/** Takes the state of the link. @param {boolean} first */
+function open(first) {
+  ({ state, ignored } = parse(location.hash));
+  side = "a";
+  const notice = at("notice");
+  notice.hidden = ignored.length === 0;
+  notice.textContent = ignored.length > 0 ? `Of this link, not understood and left out: ${ignored.join(", ")}.` : "";
+  if (!first) {
+    outcome = null;
+    panel.replaceChildren();
+  }
+  foresee(state);
+  show();
+  runner.start(state);
+}
+
+/* The rest of the page. */
+
+function theme() {
+  const select = /** @type {HTMLSelectElement} */ (at("theme"));
+  const key = "dryserve-theme";
+  const use = (/** @type {string} */ t) => {
+    if (t === "light" || t === "dark") document.documentElement.dataset.theme = t;
+    else delete document.documentElement.dataset.theme;
+    repaint();
+  };
+  let stored = "auto";
+  try {
+    stored = localStorage.getItem(key) ?? "auto";
+  } catch {
+    // storage may be forbidden; the choice then lasts as long as the page
+  }
+  if (["light", "dark"].includes(stored)) select.value = stored;
+  use(select.value);
+  select.addEventListener("change", () => {
+    use(select.value);
+    try {
+      localStorage.setItem(key, select.value);
+    } catch {
+      // as above
+    }
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+}
+
+function dropping() {
+  const cover = at("drop");
+  let depth = 0;
+  const has = (/** @type {DragEvent} */ e) => e.dataTransfer?.types.includes("Files") ?? false;
+  addEventListener("dragenter", (e) => has(e) && (depth++, (cover.hidden = false)));
+  addEventListener("dragleave", (e) => has(e) && --depth <= 0 && ((depth = 0), (cover.hidden = true)));
+  addEventListener("dragover", (e) => has(e) && e.preventDefault());
+  addEventListener("drop", async (e) => {
+    if (!has(e)) return;
+    e.preventDefault();
+    [depth, cover.hidden] = [0, true];
+    for (const file of e.dataTransfer?.files ?? []) take(file, (await isDurations(file)) ? "durations" : "trace");
+  });
+}
+
+function layout() {
+  at("settings").append(...shared.elements, ...goals.elements, sides, ...fleet.elements);
+  at("settings").addEventListener("submit", (e) => e.preventDefault());
+  const list = make("div", { class: "tabs", role: "tablist", "aria-label": "What to show" }, ...tabs);
+  list.addEventListener("keydown", (e) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+    if (by === undefined) return;
+    e.preventDefault();
+    const next = tabs[(views.indexOf(state.view) + by + tabs.length) % tabs.length];
+    next.focus();
+    next.click();
+  });
+  status.append(progress, line, make("span", { class: "grow" }), cancelButton, runButton);
+  at("results").append(make("div", { class: "bar" }, list, exporting.element), sweeping.element, status, panel);
+  at("example-list").append(...examples.map((e) => make("li", {}, make("a", { href: `#${e.link}` }, e.title, make("small", {}, e.about)))));
+  at("copy-link").addEventListener("click", async () => {
+    await navigator.clipboard.writeText(location.href.split("#")[0] + `#${link(state)}`);
+    say("The link is copied");
+  });
+  at("skip").addEventListener("click", (e) => {
+    e.preventDefault();
+    at("results").focus();
+  });
+  for (const menu of document.querySelectorAll("details.menu")) {
+    menu.addEventListener("keydown", (e) => /** @type {KeyboardEvent} */ (e).key === "Escape" && (menu.removeAttribute("open"), menu.querySelector("summary")?.focus()));
+    menu.addEventListener("click", (e) => /** @type {HTMLElement} */ (e.target).closest("li") && menu.removeAttribute("open"));
+    addEventListener("click", (e) => !menu.contains(/** @type {Node} */ (e.target)) && menu.removeAttribute("open"));
+  }
+}
+
+runner.warm();
+layout();
+theme();
+dropping();
+addEventListener("hashchange", () => location.hash.replace(/^#/, "") !== link(state) && open(false));
+open(true);
