@@ -20,7 +20,7 @@ const floorRecords = 2
 // Floor is a worker that answers at once, until ctx ends or its records cannot be
 // renewed. It has no engine, no cache and no events.
 func Floor(ctx context.Context, root, model string) error {
-	s, err := plane.Listen("127.0.0.1:0", slog.New(slog.DiscardHandler))
+	s, err := plane.Listen("127.0.0.1:0", "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -29,14 +29,16 @@ func Floor(ctx context.Context, root, model string) error {
 	if err != nil {
 		return err
 	}
-	s.Handle(e.Path(), instantly)
+	if err := s.Handle(e, instantly); err != nil {
+		return err
+	}
 	go s.Serve()
 	defer s.Close()
 	renew := time.NewTicker(3 * time.Second)
 	defer renew.Stop()
 	files := map[string][]byte{
 		filepath.Join(root, discovery.Cards, discovery.FileName(e.Key())):     e.CardRecord(text),
-		filepath.Join(root, discovery.Instances, discovery.FileName(e.Key())): e.Record(s.Address()),
+		filepath.Join(root, discovery.Instances, discovery.FileName(e.Key())): e.Record(s.Transport()),
 	}
 	for {
 		for path, text := range files {
