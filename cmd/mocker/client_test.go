@@ -23,7 +23,7 @@ func TestOfficialClient(t *testing.T) {
 	defer stop()
 	faulty, stop := launch(t, "--speedup-ratio", "1e9", "--fault-error-rate", "0.3", "--fault-error-status", "503", "--fault-disconnect-rate", "0.3", "--fault-seed", "1", "--log-level", "warn")
 	defer stop()
-	slow, stop := launch(t, "--speedup-ratio", "1e9", "--fault-stall-rate", "1", "--fault-stall-ms", "2000", "--log-level", "warn")
+	slow, stop := launch(t, "--speedup-ratio", "1e9", "--fault-stall-rate", "1", "--fault-stall-ms", "60000", "--log-level", "warn")
 	defer stop()
 	cmd := exec.Command(python, "testdata/client.py", "http://"+served, "http://"+faulty, "http://"+slow)
 	out, err := cmd.CombinedOutput()
