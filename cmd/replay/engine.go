@@ -190,6 +190,8 @@ type sandboxed struct {
 	release func(*runner.Runner)
 	sim     *runner.Sim
 	cfg     config.Replay
+	load    *workload.Workload            // an outline, once asked for
+	record  func(*replay.Recording) error // nil: nobody asks
 }
 
 func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg config.Replay) (prepared, error) {
@@ -204,7 +206,7 @@ func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg
 	if s.runner, err = around.runner(o); err != nil {
 		return nil, err
 	}
-	run := frame.Run{Replay: cfg, Plain: o.engineImpl == "plain", Delta: o.traceFormat == tracefile.MooncakeDelta}
+	run := frame.Run{Replay: cfg, Plain: o.engineImpl == "plain", Record: o.draws(), Delta: o.traceFormat == tracefile.MooncakeDelta}
 	if s.sim, err = s.runner.Open(ctx, run); err == nil {
 		if len(o.traces) > 0 {
 			var load *workload.Workload
@@ -272,6 +274,7 @@ func (s *sandboxed) close() {
 
 func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished, error) {
 	start := time.Now()
+	host.Record = s.record
 	p, err := s.sim.Run(ctx, host)
 	if err != nil {
 		return nil, err
@@ -296,8 +299,16 @@ func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished
 		return nil, err
 	}
 	out.named = s.sim.NamesSessions()
-	out.load, err = s.sim.Outline()
+	out.load, err = s.outline()
 	return out, err
+}
+
+// outline is the workload without prompts.
+func (s *sandboxed) outline() (w *workload.Workload, err error) {
+	if s.load == nil {
+		s.load, err = s.sim.Outline()
+	}
+	return s.load, err
 }
 
 // requests takes what is known of each request.

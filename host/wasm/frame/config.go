@@ -9,6 +9,7 @@ type Run struct {
 	Plain    bool // see replay.Options
 	Eventful bool
 	Delta    bool // the trace says in each turn only what is new
+	Record   bool // see replay.Options; TakeRecording has the recording
 }
 
 // BackendKey and PrefillBackendKey are the keys that decide what absent ones of
@@ -63,7 +64,8 @@ func (r *Run) plainFields() []Field {
 		Field{Name: "routing.ask_load", Var: &r.Routing.AskLoad},
 		Field{Name: "plain", Var: &r.Plain},
 		Field{Name: "eventful", Var: &r.Eventful},
-		Field{Name: "delta", Var: &r.Delta})
+		Field{Name: "delta", Var: &r.Delta},
+		Field{Name: "record", Var: &r.Record})
 }
 
 // poolFields are those of the pool that computes prompts.

@@ -26,19 +26,20 @@ type Op uint32
 
 // The operations.
 const (
-	Configure  Op = 1 + iota // describe the run
-	Feed                     // text of the trace
-	Step                     // simulate some events
-	Progress                 // how far the run is
-	Summarize                // the numbers of the report
-	Records                  // one row per request that has ended
-	Unservable               // requests that can never be served
-	Turns                    // requests of the workload
-	Sessions                 // sessions of the workload
-	Synthesize               // make the workload instead of feeding it
-	Handoffs                 // besides of each row of Records, of two pools
-	Routes                   // what the KV router said of each request
-	Direct                   // the workers that requests go to, in mode direct
+	Configure     Op = 1 + iota // describe the run
+	Feed                        // text of the trace
+	Step                        // simulate some events
+	Progress                    // how far the run is
+	Summarize                   // the numbers of the report
+	Records                     // one row per request that has ended
+	Unservable                  // requests that can never be served
+	Turns                       // requests of the workload
+	Sessions                    // sessions of the workload
+	Synthesize                  // make the workload instead of feeding it
+	Handoffs                    // besides of each row of Records, of two pools
+	Routes                      // what the KV router said of each request
+	Direct                      // the workers that requests go to, in mode direct
+	TakeRecording               // what happened since it was called last
 )
 
 // Status is what a simulation waits for.

@@ -129,7 +129,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	n := 0
 	for _, fields := range [][]Field{
 		run.Fields(), SummaryFields(&replay.Summary{SharedHost: &replay.HostPool{}}), (&RowColumns{}).Fields(), (&Feeding{}).Fields(), (&Fed{}).AllFields(),
-		SpecFields(&synth.Spec{}), (&Progressed{}).RouterFields(), (&HandoffColumns{}).Fields(), (&RouteColumns{}).Fields(),
+		SpecFields(&synth.Spec{}), (&Progressed{}).RouterFields(), (&HandoffColumns{}).Fields(), (&RouteColumns{}).Fields(), (&RecordingColumns{}).Fields(),
 		(&Progressed{}).QueryFields(), (&Stepping{}).Fields(true), (&Part{}).Fields(), (&TurnColumns{}).Fields(), (&SessionColumns{}).Fields(),
 	} {
 		for _, f := range fields {

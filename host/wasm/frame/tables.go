@@ -166,12 +166,32 @@ func (p *Part) Fields() []Field {
 }
 
 // TurnColumns are the requests of a workload in file order: their session,
-// their place in it, and the turn after them, -1: none.
-type TurnColumns struct{ Session, Index, Next []int32 }
+// their place in it, the turn after them, -1: none, and the tokens of prompt and
+// answer that the trace names.
+type TurnColumns struct{ Session, Index, Next, Input, Output []int32 }
 
 // Fields lists the columns.
 func (c *TurnColumns) Fields() []Field {
-	return []Field{{Name: "session", Var: &c.Session}, {Name: "index", Var: &c.Index}, {Name: "next", Var: &c.Next}}
+	return []Field{{Name: "session", Var: &c.Session}, {Name: "index", Var: &c.Index}, {Name: "next", Var: &c.Next},
+		{Name: "input", Var: &c.Input}, {Name: "output", Var: &c.Output}}
+}
+
+// Add appends a row.
+func (c *TurnColumns) Add(t *workload.Turn) {
+	push(&c.Session, t.Session)
+	push(&c.Index, t.Index)
+	push(&c.Next, t.Next)
+	push(&c.Input, t.Input)
+	push(&c.Output, t.Output)
+}
+
+// Turns appends the columns' rows; false: they do not belong together.
+func (c *TurnColumns) Turns(to []workload.Turn) ([]workload.Turn, bool) {
+	n, ok := even(c.Fields())
+	for i := range n {
+		to = append(to, workload.Turn{Session: c.Session[i], Index: c.Index[i], Next: c.Next[i], Input: c.Input[i], Output: c.Output[i]})
+	}
+	return to, ok
 }
 
 // SessionColumns are the sessions of a workload in file order: their first

@@ -33,6 +33,8 @@ type sim struct {
 	load    *workload.Workload // from then on
 	replay  *replay.Sim        // from the first step on
 	summary *replay.Summary    // once asked for
+	tape    replay.Recording   // what was taken last
+	columns frame.RecordingColumns
 }
 
 // Open opens a simulation and returns its handle, which is never 0 and never
@@ -99,6 +101,8 @@ func (g *Guest) Call(handle uint32, op frame.Op, request []byte) []byte {
 		return g.routes(s, request)
 	case frame.Direct:
 		return g.direct(s, request)
+	case frame.TakeRecording:
+		return g.recording(s, request)
 	}
 	return g.refuse(frame.Fault{Code: frame.UnknownOp, Found: int64(op)})
 }

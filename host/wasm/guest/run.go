@@ -94,7 +94,7 @@ func (g *Guest) step(s *sim, request []byte) []byte {
 			if s.run.Routing.Mode == config.Direct && s.load.Targets == nil { // nothing says where
 				return g.refuse(frame.Fault{Code: frame.WrongState, Found: int64(s.status)})
 			}
-			s.replay = replay.New(s.run.Replay, s.load, replay.Options{Plain: s.run.Plain, Eventful: s.run.Eventful})
+			s.replay = replay.New(s.run.Replay, s.load, replay.Options{Plain: s.run.Plain, Eventful: s.run.Eventful, Record: s.run.Record})
 		}
 		s.status = statusOf(s.replay.Step(in.Events))
 	}

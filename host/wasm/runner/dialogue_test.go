@@ -186,6 +186,14 @@ func dialogues() map[string][]say {
 			{"too late", frame.Direct, []frame.Field{field("worker", ptr([]int32{1, 0, 1}))}, nil},
 			{"records", frame.Records, none, nil},
 		},
+		"B a recording": {
+			{"configure", frame.Configure, []frame.Field{field("record", ptr(true)), field("trace_block_size", ptr(4))}, nil},
+			{"feed", frame.Feed, text(firstText+restText, true), nil},
+			{"too early", frame.TakeRecording, none, nil},
+			{"some events", frame.Step, []frame.Field{field("events", ptr(6))}, nil},
+			{"take the recording", frame.TakeRecording, none, nil},
+			{"nothing new", frame.TakeRecording, none, nil},
+		},
 		"3 a line at fault": {
 			{"configure", frame.Configure, simple, nil},
 			{"feed", frame.Feed, text(strings.Replace(firstText, `30`, `"30"`, 1), true), nil},

@@ -39,6 +39,7 @@ type result struct {
 	Routed     []bool
 	Unservable []int32
 	IDs        []string
+	Recording  replay.Recording
 }
 
 // most is more events than any of the cases that end has.
@@ -47,11 +48,15 @@ const most = 1 << 16
 // native runs a case without frames.
 func native(t *testing.T, run frame.Run, load *workload.Workload) (r result) {
 	t.Helper()
-	s := replay.New(run.Replay, load, replay.Options{Plain: run.Plain, Eventful: run.Eventful})
-	switch s.Step(most) {
+	s := replay.New(run.Replay, load, replay.Options{Plain: run.Plain, Eventful: run.Eventful, Record: run.Record})
+	status := s.Step(most)
+	if run.Record {
+		s.TakeRecording(&r.Recording)
+	}
+	switch status {
 	case replay.Running:
 		r.Progress.Status = frame.Running
-		return r
+		return result{Progress: r.Progress}
 	case replay.Done:
 		r.Progress.Status = frame.Done
 		r.Summary, r.Records, r.Admissions, r.Unservable = s.Summary(), s.Records(), s.Admissions(), s.Unservable()
@@ -102,6 +107,11 @@ func through(t *testing.T, guest port, run frame.Run, text []byte) (r result) {
 	}
 	if r.Progress, err = s.Step(most); err != nil {
 		t.Fatal(err)
+	}
+	if run.Record {
+		if err := s.takeRecording(func(tape *replay.Recording) error { r.Recording = *tape; return nil }); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if r.Progress.Status == frame.Running {
 		return result{Progress: frame.Progressed{Status: frame.Running}}
@@ -154,7 +164,7 @@ func TestSameAsNative(t *testing.T) {
 		}
 		ran++
 		cfg.Parity = seed%2 == 0
-		run := frame.Run{Replay: cfg, Plain: seed%3 == 0}
+		run := frame.Run{Replay: cfg, Plain: seed%3 == 0, Record: seed%4 == 0}
 		want := native(t, run, load)
 		done[want.Progress.Status]++
 		if want.Progress.Status == frame.Done && cfg.Disaggregated() {

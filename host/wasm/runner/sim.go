@@ -28,6 +28,8 @@ type Sim struct {
 	guest   port
 	reserve int
 	fed     frame.Fed
+	columns frame.RecordingColumns
+	tape    replay.Recording
 }
 
 // Refusal is a guest's frame of an error that is no trace's fault.
@@ -226,13 +228,19 @@ func (s *Sim) progressed(op frame.Op, request []frame.Field) (frame.Progressed, 
 }
 
 // Run steps to the end of the run, or of ctx; then the error is the context's.
-// Progress is told after each step that does not end with a question.
+// Progress is told after each step that does not end with a question. A Record
+// is for a run that Configure was told to record.
 func (s *Sim) Run(ctx context.Context, o drive.Options) (frame.Progressed, error) {
 	var pace drive.Pace
 	start := time.Now()
 	p, err := s.Step(pace.Events())
 	for err == nil {
 		pace.Took(time.Since(start))
+		if o.Record != nil {
+			if err := s.takeRecording(o.Record); err != nil {
+				return p, err
+			}
+		}
 		if o.Progress != nil && p.Status != frame.NeedTiming {
 			o.Progress(p.Done, p.Total)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 )
@@ -125,6 +126,7 @@ func FuzzAnswers(f *testing.F) {
 		s.Handoffs()
 		s.Routes()
 		s.Direct(nil)
+		s.takeRecording(func(*replay.Recording) error { return nil })
 		s.Outline()
 		s.do(frame.Configure, nil, nil)
 	})
