@@ -218,27 +218,12 @@ func TestBadInput(t *testing.T) {
 				args = append(args, strings.Fields(c.args)...)
 			}
 			expect(t, invoke(t, dir, args...), c.status, c.want)
-			if got := invoke(t, dir, append(slices.Clone(sandbox), args...)...); !notYet(got) {
-				expect(t, got, c.status, c.want)
-			}
+			expect(t, invoke(t, dir, append(slices.Clone(sandbox), args...)...), c.status, c.want)
 			if after := tree(t, dir); after != before {
 				t.Errorf("files changed from\n%s\nto\n%s", before, after)
 			}
 		})
 	}
-}
-
-// notYet tells what core.wasm does not do: a trace in a format that it does not
-// read.
-func notYet(got outcome) bool {
-	for _, end := range []string{
-		"which core.wasm does not read yet; want mooncake or mooncake-delta, or --engine native\n",
-	} {
-		if got.status == 2 && strings.HasSuffix(got.stderr, end) {
-			return true
-		}
-	}
-	return false
 }
 
 // expect wants nothing on standard output and one sentence on standard error.

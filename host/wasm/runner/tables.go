@@ -166,6 +166,9 @@ func (s *Sim) Outline() (*workload.Workload, error) {
 	if w == nil {
 		return nil, errColumns
 	}
-	w.BlockSizes, w.Drawn = s.fed.BlockSizes, s.fed.Drawn
-	return w, nil
+	w.BlockSizes, w.Drawn, w.Unlined = s.fed.BlockSizes, s.fed.Drawn, s.fed.Unlined
+	if s.fed.Graph {
+		w.Graph, err = s.graph()
+	}
+	return w, err
 }
