@@ -44,8 +44,10 @@ wasm: ## build core.wasm, which the programs carry
 wheels: ## build Python's wheels for all platforms into bin/wheels/
 	GO=$(GO) $(PYTHON) bindings/python/tools/build_wheel.py --out bin/wheels
 
-test: ## vet, then run every test; the core also with its invariants checked; Python's from its wheel
+test: export LIVE_PROGRAMS = required
+test: ## vet, then run every test (installs the reference, etcd and nats-server into .oracle); the core also with its invariants checked; Python's from its wheel
 	$(GO) vet ./...
+	@GO=$(GO) PYTHON=$(PYTHON) internal/stand/setup.sh .oracle || echo "what live workers are tested with is not complete; tests that need it fail" >&2
 	@( status=0; \
 	  $(GO) test -count=1 -json ./... || status=$$?; \
 	  if grep -rqsE '^//go:build .*\<invariants\>' core; then \
