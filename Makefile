@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wasm wheels test python bench bench-live truetime fuzz lint oracle corpus clean
+.PHONY: help demo build wasm wheels test python bench bench-live truetime soak fuzz lint oracle corpus clean
 
 GO ?= go
 PYTHON ?= python3
@@ -25,6 +25,8 @@ REPEAT ?= 3
 # truetime: a trace, and how many of its rows are played.
 TRACE ?= examples/conversation-2k.jsonl
 ROWS ?= 60
+# soak: how long.
+MINUTES ?= 30
 # bench-live: rounds of each worker under each load.
 ROUNDS ?= 5
 
@@ -74,6 +76,9 @@ bench-live: ## measure the mocker beside the reference's, each behind a Dynamo f
 truetime: ## play TRACE in real time against the mocker over HTTP, and compare with a replay
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/mocker ./cmd/replay
 	$(GO) run ./internal/truetime/cmd/truetime -requests $(ROWS) $(TRACE)
+
+soak: ## a mixed load on the mocker for MINUTES: memory and goroutines must not grow
+	DRYSERVE_SOAK_MINUTES=$(MINUTES) $(GO) test -count=1 -run '^TestSoak$$' -v -timeout 0 ./cmd/mocker
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@found=0; \
