@@ -34,6 +34,7 @@ type places struct {
 	bind, host, port     string // of requests by TCP; host "": as it is bound
 	eventBind, eventHost string // of events by ZeroMQ
 	namespace, component string
+	codec                string // of requests and answers
 }
 
 // places reads flags and variables (live notes §1).
@@ -47,6 +48,12 @@ func (o *options) places(namespace, component string) (p places, err error) {
 	}
 	if n, err := strconv.Atoi(p.port); err != nil || n < 0 || n > 65535 {
 		return p, usagef("DYN_TCP_RPC_PORT is %s; a port, or 0 for any, is accepted", quoted(p.port))
+	}
+	if p.codec = setting("DYN_REQUEST_PLANE_CODEC", "msgpack"); p.codec != "msgpack" && p.codec != "json" {
+		return p, usagef("DYN_REQUEST_PLANE_CODEC is %s; msgpack or json is accepted", quoted(p.codec))
+	}
+	if err := p.refuse(); err != nil {
+		return p, err
 	}
 	if err := p.addresses(); err != nil {
 		return p, err
@@ -69,6 +76,22 @@ func (o *options) places(namespace, component string) (p places, err error) {
 }
 
 func (p *places) overNATS() bool { return p.requests == "nats" || p.events == "nats" }
+
+// refuse names variables that ask for what is not built.
+func (p *places) refuse() error {
+	for _, v := range os.Environ() {
+		name, value, _ := strings.Cut(v, "=")
+		off := value == "" || value == "0" || strings.EqualFold(value, "false")
+		switch {
+		case off:
+		case strings.HasPrefix(name, "DYN_TCP_TLS_"):
+			return usagef("%s is set; requests and answers over TLS are not built yet, leave it out", name)
+		case p.events == "zmq" && strings.HasPrefix(name, "DYN_ZMQ_BROKER_"):
+			return usagef("%s is set; events through a broker of ZeroMQ are not built yet, leave it out", name)
+		}
+	}
+	return nil
+}
 
 // addresses decides where this process listens and what it says of it. With etcd
 // the reference's rule holds: requests are taken at the machine's own address,
@@ -315,7 +338,7 @@ func (p *places) open(ctx context.Context, d *dynamo.Options) (done func(), err 
 			return nil, fmt.Errorf("the records at %s cannot be used: %w", p.root, err)
 		}
 	}
-	closers = append(closers, d.Store.Close)
+	closers, d.Codec = append(closers, d.Store.Close), p.codec
 	if p.requests == "nats" {
 		var over *plane.Subjects
 		if over, err = plane.OverNATS(conn, p.namespace, p.component, strings.TrimPrefix(reference, "ai-dynamo "), d.Log); err == nil {

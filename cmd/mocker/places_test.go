@@ -31,6 +31,9 @@ func TestPlacesRefused(t *testing.T) {
 		{"NATS_AUTH_CREDENTIALS_FILE=/no/such", `NATS_AUTH_CREDENTIALS_FILE: /no/such: no such file or directory`},
 		{"NATS_TLS_INSECURE=maybe", `NATS_TLS_INSECURE is "maybe"; true or false is accepted`},
 		{"NATS_TLS_CLIENT_CERT_PATH=" + text + " NATS_TLS_CLIENT_KEY_PATH=" + text, `NATS_TLS_CLIENT_CERT_PATH and NATS_TLS_CLIENT_KEY_PATH: tls: failed to find any PEM data in certificate input; a certificate and its key, both PEM, are accepted`},
+		{"DYN_REQUEST_PLANE_CODEC=xml", `DYN_REQUEST_PLANE_CODEC is "xml"; msgpack or json is accepted`},
+		{"DYN_TCP_TLS_CERT_PATH=x", `DYN_TCP_TLS_CERT_PATH is set; requests and answers over TLS are not built yet, leave it out`},
+		{"DYN_ZMQ_BROKER_URL=xsub=tcp://a:1,xpub=tcp://a:2", `DYN_ZMQ_BROKER_URL is set; events through a broker of ZeroMQ are not built yet, leave it out`},
 		{"DYN_TCP_RPC_PORT=x", `DYN_TCP_RPC_PORT is "x"; a port, or 0 for any, is accepted`},
 		{"DYN_NAMESPACE=a/b", `DYN_NAMESPACE and DYN_NAMESPACE_WORKER_SUFFIX make "a/b"; a name without / and spaces is accepted`},
 	} {

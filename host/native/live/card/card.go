@@ -30,6 +30,7 @@ import (
 type Endpoint struct {
 	Namespace, Component, Name string
 	Instance                   uint64
+	Codec                      string // of requests and answers; "": msgpack
 }
 
 // Key is where its record stands, without the bucket.
@@ -101,9 +102,13 @@ func (e Endpoint) EventSubject() string {
 }
 
 func (e Endpoint) instance(by Transport) instance {
+	codec := e.Codec
+	if codec == "" {
+		codec = "msgpack"
+	}
 	return instance{
 		Component: e.Component, Endpoint: e.Name, Namespace: e.Namespace, ID: e.Instance,
-		Transport: by(e), Device: "cuda", Codec: "msgpack",
+		Transport: by(e), Device: "cuda", Codec: codec,
 	}
 }
 

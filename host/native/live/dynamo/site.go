@@ -55,6 +55,7 @@ type Options struct {
 	Store    discovery.Store
 	Requests plane.Plane
 	Events   events.Plane
+	Codec    string // of requests and answers; "": msgpack
 
 	Root       string // of the records
 	Host, Port string // where requests are taken; "0": any port

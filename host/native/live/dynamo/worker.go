@@ -34,7 +34,7 @@ type unit struct {
 // newUnit joins as worker number i and opens its publishers.
 func newUnit(s *Site, i int) (w *unit, err error) {
 	o := &s.o
-	w = &unit{site: s, meter: o.Meter.Observer(i), endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint}}
+	w = &unit{site: s, meter: o.Meter.Observer(i), endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint, Codec: o.Codec}}
 	if w.records, err = s.store.Join(s.ctx); err != nil {
 		return nil, err
 	}

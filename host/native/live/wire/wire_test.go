@@ -193,6 +193,29 @@ func FuzzReadRequest(f *testing.F) {
 	})
 }
 
+// FuzzPayload reads what comes over NATS, where there is no frame around it.
+func FuzzPayload(f *testing.F) {
+	f.Add(wire.AppendTwoPart(nil, []byte(`{"id":"i","payload_codec":"msgpack","connection_info":{"transport":"tcp_server","info":"{\"address\":\"a:1\",\"subject\":\"s\"}"}}`), []byte("\x81\xa9token_ids\x91\x01")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		header, data, err := wire.SplitTwoPart(b)
+		if err != nil {
+			return
+		}
+		if len(header)+len(data)+24 != len(b) {
+			t.Errorf("%d and %d of %d bytes", len(header), len(data), len(b))
+		}
+		c, err := wire.ParseControl(header)
+		if err != nil {
+			return
+		}
+		if c.Address == "" || c.Subject == "" || c.Codec != wire.JSON && c.Codec != wire.MessagePack {
+			t.Errorf("%+v", c)
+		}
+		_, _ = wire.DecodePreprocessed(c.Codec, data)
+		_, _ = wire.DecodeKVQuery(c.Codec, data)
+	})
+}
+
 func FuzzDecodePreprocessed(f *testing.F) {
 	f.Add([]byte("\x82\xa9token_ids\x92\x01\x02\xafstop_conditions\x81\xaamax_tokens\x05"), true)
 	f.Add([]byte(`{"token_ids":[1],"routing":{"dp_rank":1},"annotations":["a"]}`), false)
