@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/discovery"
@@ -18,12 +19,14 @@ import (
 type unit struct {
 	site     *Site
 	endpoint card.Endpoint
+	card     json.RawMessage
 	records  discovery.Records
 	meter    worker.Observer
 	loop     *worker.Loop
 	stop     context.CancelFunc // of the loop
+	desk     desk
 
-	marks  *events.Marks
+	marks  *events.Marks // nil: of a worker that computes prompts
 	load   *events.Load
 	passes *events.Passes
 	caches []*events.Cache // by rank
@@ -54,9 +57,15 @@ func newUnit(s *Site, i int) (w *unit, err error) {
 		return p, err
 	}
 	id := w.endpoint.Instance
-	requests, err := open(events.TopicRequests)
-	if err != nil {
+	if err := w.openHandoff(i); err != nil {
 		return nil, err
+	}
+	if o.Engine.Role != config.Prefill { // whose marks would be of nobody's interest
+		requests, err := open(events.TopicRequests)
+		if err != nil {
+			return nil, err
+		}
+		w.marks = events.NewMarks(requests, id)
 	}
 	load, err := open(events.TopicLoad)
 	if err != nil {
@@ -66,9 +75,9 @@ func newUnit(s *Site, i int) (w *unit, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.marks, w.load = events.NewMarks(requests, id), events.NewLoad(load, id)
+	w.load = events.NewLoad(load, id)
 	w.passes = events.NewPasses(passes, decimal(id), o.Engine.DPSize)
-	if !o.Engine.EnablePrefixCaching {
+	if !s.publishes() {
 		return w, nil
 	}
 	for rank := range o.Engine.DPSize {
@@ -94,6 +103,9 @@ func (w *unit) close() {
 	for _, p := range w.all {
 		p.Close()
 	}
+	if w.desk.server != nil {
+		w.desk.server.Close()
+	}
 }
 
 // register records the worker: a channel of marks, the card, the endpoint, then
@@ -104,16 +116,20 @@ func (w *unit) register() error {
 	channel := func(p *events.Publisher) error {
 		return w.records.Put(discovery.EventChannels, e.EventKey(p.Topic(), p.ID), e.ChannelRecord(p.Topic(), p.ID, p.Channel()))
 	}
-	if err := channel(w.all[0]); err != nil {
-		return err
+	rest := w.all
+	if w.marks != nil {
+		if err := channel(rest[0]); err != nil {
+			return err
+		}
+		rest = rest[1:]
 	}
-	if err := w.records.Put(discovery.Cards, e.Key(), e.CardRecord(s.card)); err != nil {
+	if err := w.records.Put(discovery.Cards, e.Key(), e.CardRecord(w.card)); err != nil {
 		return err
 	}
 	if err := w.records.Put(discovery.Instances, e.Key(), e.Record(by)); err != nil {
 		return err
 	}
-	for _, p := range w.all[1:] {
+	for _, p := range rest {
 		if err := channel(p); err != nil {
 			return err
 		}

@@ -14,8 +14,13 @@ type Output struct {
 	HasToken bool
 	Finish   string // "": not the end; length, cancelled
 	Failure  string // finishes with an error
+	Handoff  bool   // it is the first half of an answer: another worker decodes
 	Usage    *Usage
 }
+
+// handoffParams is what the first half of an answer tells the second, which
+// needs nothing.
+const handoffParams = "dummy"
 
 // Usage counts tokens.
 type Usage struct{ Prompt, Answer, Cached int }
@@ -36,8 +41,10 @@ func AppendOutput(b []byte, c Codec, o Output) []byte {
 // msgpack appends the body: {"data": {"data": output}, "complete_final": false}.
 func (o *Output) msgpack(b []byte) []byte {
 	fields := 9
-	if o.Usage != nil {
-		fields++
+	for _, more := range []bool{o.Handoff, o.Usage != nil} {
+		if more {
+			fields++
+		}
 	}
 	b = append(b, 0x82)
 	b = append(str(b, "data"), 0x81)
@@ -65,6 +72,9 @@ func (o *Output) msgpack(b []byte) []byte {
 		b = append(b, 0xc0)
 	}
 	b = append(str(b, "index"), 0xc0)
+	if o.Handoff {
+		b = str(str(b, "disaggregated_params"), handoffParams)
+	}
 	if u := o.Usage; u != nil {
 		b = append(str(b, "completion_usage"), 0x84)
 		b = num(str(b, "prompt_tokens"), uint64(u.Prompt))
@@ -93,6 +103,9 @@ func (o *Output) json(b []byte) []byte {
 		b = append(b, "null"...)
 	}
 	b = append(b, `,"index":null`...)
+	if o.Handoff {
+		b = append(b, `,"disaggregated_params":"`+handoffParams+`"`...)
+	}
 	if u := o.Usage; u != nil {
 		b = fmt.Appendf(b, `,"completion_usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"audio_tokens":null,"cached_tokens":%d}}`,
 			u.Prompt, u.Answer, u.Prompt+u.Answer, u.Cached)
@@ -157,7 +170,10 @@ func AppendPrologue(b []byte, failure string) []byte {
 	if failure == "" {
 		return AppendTwoPart(b, []byte(`{"error":null}`), nil)
 	}
-	return AppendTwoPart(b, append(cliutil.AppendJSONString([]byte(`{"error":`), failure), '}'), nil)
+	head := cliutil.AppendJSONString([]byte(`{"error":`), "Generate Error: "+failure)
+	head = append(head, `,"typed_error":{"error_type":"Unknown","class":"Internal","reason":"runtime.unclassified","message":`...)
+	head = append(cliutil.AppendJSONString(head, failure), `,"diagnostic":`...)
+	return AppendTwoPart(b, append(cliutil.AppendJSONString(head, failure), "}}"...), nil)
 }
 
 // AppendSentinel appends the last.
