@@ -118,7 +118,11 @@ func (o *options) handoff(args engineargs.Args) (h dynamo.Handoff, err error) {
 		o.warn("--bootstrap-ports is ignored: the workers do not compute prompts for others")
 		h.Ports = nil
 	}
-	h.Host = setting("DYN_HTTP_RPC_HOST", "127.0.0.1")
+	usual := "127.0.0.1"
+	if o.text("discovery-backend") == "etcd" {
+		usual = ownAddress()
+	}
+	h.Host = setting("DYN_HTTP_RPC_HOST", usual)
 	h.Bind = h.Host
 	if ip := net.ParseIP(h.Host); h.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		h.Bind = "" // the name may be that of a proxy
