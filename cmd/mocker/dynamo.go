@@ -47,12 +47,16 @@ func (o *options) behind(stderr io.Writer) (d dynamo.Options, err error) {
 	if d.Handoff, err = o.handoff(args); err != nil {
 		return d, err
 	}
+	if d.Native, err = o.native(args); err != nil {
+		return d, err
+	}
 	if d.Namespace, d.Component, d.Endpoint, err = o.endpoint(args.Engine.Role); err != nil {
 		return d, err
 	}
 	if o.at, err = o.places(d.Namespace, d.Component); err != nil {
 		return d, err
 	}
+	d.Native.Bind = o.at.eventBind
 	if d.Style.Reasoning, err = o.reasoning(); err != nil {
 		return d, err
 	}

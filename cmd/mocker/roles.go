@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -136,4 +137,37 @@ func (o *options) handoff(args engineargs.Args) (h dynamo.Handoff, err error) {
 		h.Timing.BandwidthGBs = &args.KVTransferBandwidthGBs.V
 	}
 	return h, nil
+}
+
+// native reads where workers tell of their caches as vLLM does (live notes §5).
+func (o *options) native(args engineargs.Args) (n dynamo.Native, err error) {
+	if n.Ports, err = o.portList("zmq-kv-events-ports"); err != nil {
+		return n, err
+	}
+	if n.Replays, err = o.portList("zmq-replay-ports"); err != nil {
+		return n, err
+	}
+	e := &args.Engine
+	switch {
+	case n.Replays != nil && n.Ports == nil:
+		return n, usagef("--zmq-replay-ports is given without --zmq-kv-events-ports; both, or the latter alone, are accepted")
+	case n.Ports != nil && (e.Role == config.Decode || !e.EnablePrefixCaching):
+		o.warn("--zmq-kv-events-ports is ignored: the workers do not tell of their caches")
+		return dynamo.Native{}, nil
+	}
+	used := map[int]bool{}
+	for name, list := range map[string][]int{"zmq-kv-events-ports": n.Ports, "zmq-replay-ports": n.Replays} {
+		for _, first := range list {
+			for port := first; port < first+e.DPSize; port++ {
+				if port > math.MaxUint16 {
+					return n, usagef("--%s names %d, and each of the %d ranks needs a port from there on; %d at most is accepted", name, first, e.DPSize, math.MaxUint16+1-e.DPSize)
+				}
+				if used[port] {
+					return n, usagef("--zmq-kv-events-ports and --zmq-replay-ports need port %d twice, as each of the %d ranks of a worker has one of its own; ports that far from each other are accepted", port, e.DPSize)
+				}
+				used[port] = true
+			}
+		}
+	}
+	return n, nil
 }

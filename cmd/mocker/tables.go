@@ -4,7 +4,6 @@ package main
 const (
 	disagg      = "disaggregated serving without a frontend"
 	aisLoad     = "predictions of prompt work"
-	nativeZMQ   = "vLLM's own KV events"
 	aisCapacity = "KV capacity by a share of memory; --num-gpu-blocks-override says it"
 )
 
@@ -121,8 +120,8 @@ func frontendFlags() []spec {
 		{name: "request-plane", env: "DYN_REQUEST_PLANE", kind: choice, choices: []string{"nats", "tcp"}, def: "tcp", arg: "plane", front: true, usage: "how requests come: over TCP or NATS (NATS_SERVER)"},
 		{name: "response-plane", env: "DYN_RESPONSE_PLANE", kind: choice, choices: []string{"tcp", "quic"}, def: "tcp", arg: "plane", front: true, ready: []string{"tcp"}, usage: "how answers go; so far tcp"},
 		{name: "event-plane", env: "DYN_EVENT_PLANE", kind: choice, choices: []string{"nats", "zmq"}, arg: "plane", front: true, usage: "how events go: over ZeroMQ or NATS (default zmq)"},
-		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", front: true, later: nativeZMQ, usage: "tell of caches as vLLM itself does, over ZeroMQ: for each worker the port of its first rank"},
-		{name: "zmq-replay-ports", kind: ports, arg: "ports", front: true, later: nativeZMQ, usage: "ports where what was told there can be asked for again"},
+		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", front: true, usage: "tell of caches as vLLM itself does, over ZeroMQ: for each worker the port of its first rank"},
+		{name: "zmq-replay-ports", kind: ports, arg: "ports", front: true, usage: "ports where what was told there can be asked for again"},
 		{name: "sglang-generate", kind: on, front: true, later: "SGLang's own /generate", usage: "answer SGLang's own /generate, which the frontend then offers"},
 	}
 }

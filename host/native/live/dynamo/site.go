@@ -48,6 +48,7 @@ type Options struct {
 	Namespace, Component, Endpoint string
 	Model                          card.Model // what does not follow from the engine
 	Handoff                        Handoff
+	Native                         Native
 	Style                          answer.Style
 	Recorded                       answer.Recorded
 
@@ -232,6 +233,7 @@ func (s *Site) launch(i int) error {
 	}
 	e := s.o.Engine
 	e.EmitKVEvents = s.publishes()
+	e.EmitKVTokenIDs = len(w.natives) > 0
 	engine := worker.New(e, uint64(i), worker.Options{ReadyMs: s.o.Clock.NowMs() + s.o.StartupMs, Observer: w})
 	w.loop = worker.NewLoop(engine, s.o.Clock)
 	var ctx context.Context
