@@ -37,7 +37,7 @@ func (o *options) behind(stderr io.Writer) (d dynamo.Options, err error) {
 	d = dynamo.Options{
 		Engine: args.Engine, Workers: workers, StartupMs: 1000 * o.real("startup-time"),
 		StaggerMs: func(i int) float64 { return fleet.LaunchMs(i, workers, delay) },
-		Model:     card.Model{Name: o.text("model-name"), Path: o.text("model-path")},
+		Model:     card.Model{Name: o.text("model-name"), Path: o.text("model-path"), Generates: o.is("sglang-generate")},
 		Clock:     clock.NewWall(true), Seed: uint64(o.whole("seed")), Log: o.logger(stderr),
 	}
 	d.Meter = meter.New(d.Engine.Backend, workers, d.Engine.DPSize)

@@ -122,7 +122,7 @@ func frontendFlags() []spec {
 		{name: "event-plane", env: "DYN_EVENT_PLANE", kind: choice, choices: []string{"nats", "zmq"}, arg: "plane", front: true, usage: "how events go: over ZeroMQ or NATS (default zmq)"},
 		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", front: true, usage: "tell of caches as vLLM itself does, over ZeroMQ: for each worker the port of its first rank"},
 		{name: "zmq-replay-ports", kind: ports, arg: "ports", front: true, usage: "ports where what was told there can be asked for again"},
-		{name: "sglang-generate", kind: on, front: true, later: "SGLang's own /generate", usage: "answer SGLang's own /generate, which the frontend then offers"},
+		{name: "sglang-generate", kind: on, front: true, usage: "answer SGLang's own /generate, which the frontend then offers"},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -97,7 +98,12 @@ const (
 // generate answers a request for tokens.
 func (w *unit) generate(ctx context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
 	p, err := wire.DecodePreprocessed(c.Codec, body)
-	if err != nil {
+	var unusable wire.Unusable
+	switch {
+	case errors.As(err, &unusable):
+		to.Invalid(err.Error(), "")
+		return true
+	case err != nil:
 		to.Invalid(err.Error(), err.Error())
 		return true
 	}
@@ -249,7 +255,18 @@ func (a *reply) usage() *wire.Usage {
 }
 
 // finish says that all tokens have come.
-func (a *reply) finish() { a.to.Output(wire.Output{Finish: "length", Usage: a.usage()}) }
+func (a *reply) finish() { a.output(wire.Output{Finish: "length", Usage: a.usage()}) }
+
+// output says one frame.
+func (a *reply) output(o wire.Output) {
+	if g := a.p.Generate; g != nil {
+		o.Native = &wire.Native{Ask: g, ID: g.ID, Prompt: a.p.TokenIDs, Answer: a.sent}
+		if g.ID == "" {
+			o.Native.ID = a.id
+		}
+	}
+	a.to.Output(o)
+}
 
 // say says what has come. done: that was all; complete: the answer has an end.
 func (a *reply) say(tokens, cached int, last worker.Signal) (done, complete bool) {
@@ -262,7 +279,12 @@ func (a *reply) say(tokens, cached int, last worker.Signal) (done, complete bool
 				a.w.marks.Prefilled(a.id, int(*a.p.Rank))
 			}
 		}
-		a.to.Output(o)
+		if a.p.Generate != nil && a.sent == tokens && last.End == worker.Completed { // as SGLang does
+			o.Finish, o.Usage = "length", a.usage()
+			a.output(o)
+			return true, true
+		}
+		a.output(o)
 	}
 	switch last.End {
 	case worker.Running:
@@ -270,11 +292,11 @@ func (a *reply) say(tokens, cached int, last worker.Signal) (done, complete bool
 	case worker.Completed:
 		a.finish()
 	case worker.Rejected:
-		a.to.Output(wire.Output{Failure: rejected})
+		a.output(wire.Output{Failure: rejected})
 	case worker.Unservable:
-		a.to.Output(wire.Output{Failure: "the request needs more KV cache than the engine has, and was given up"})
+		a.output(wire.Output{Failure: "the request needs more KV cache than the engine has, and was given up"})
 	case worker.Refused:
-		a.to.Output(wire.Output{Failure: fmt.Sprintf("the engine does not take the request (code %d)", last.Code)})
+		a.output(wire.Output{Failure: fmt.Sprintf("the engine does not take the request (code %d)", last.Code)})
 	case worker.Closed:
 		return true, false
 	}

@@ -21,7 +21,13 @@ type Preprocessed struct {
 	Annotations []string
 	Rank        *uint32    // data-parallel rank that the router has chosen
 	Bootstrap   *Bootstrap // it is one half of a handoff; nil: it is not
+	Generate    *Generate  // it is one of SGLang's /generate; nil: it is not
 }
+
+// Unusable is what is wrong with a request that could be read.
+type Unusable struct{ Sentence string }
+
+func (e Unusable) Error() string { return e.Sentence }
 
 // Bootstrap says where the two halves of a handoff meet.
 type Bootstrap struct {
@@ -80,6 +86,9 @@ type preprocessed struct {
 		Rank *uint32 `json:"dp_rank" msgpack:"dp_rank"`
 	} `json:"routing" msgpack:"routing"`
 	Bootstrap *Bootstrap `json:"bootstrap_info" msgpack:"bootstrap_info"`
+	Extra     *struct {
+		Generate raw `json:"sglang_tito" msgpack:"sglang_tito"`
+	} `json:"extra_args" msgpack:"extra_args"`
 }
 
 // DecodePreprocessed reads a request for tokens.
@@ -102,6 +111,11 @@ func DecodePreprocessed(c Codec, data []byte) (p Preprocessed, err error) {
 	}
 	if m.Routing != nil {
 		p.Rank = m.Routing.Rank
+	}
+	if m.Extra != nil && m.Extra.Generate != nil {
+		if p.Generate, err = parseGenerate(c, m.Extra.Generate); err != nil {
+			return p, Unusable{err.Error()}
+		}
 	}
 	return p, nil
 }
