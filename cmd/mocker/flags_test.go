@@ -465,3 +465,29 @@ func TestRoles(t *testing.T) {
 		}
 	}
 }
+
+// A flag's beginning stands for it if it is that of no other, as with the
+// reference's parser; flags of ours do not make the reference's ambiguous.
+func TestAbbreviations(t *testing.T) {
+	o, err := parse(strings.Fields("--discovery file --num-work 4 --speed=3 --no-enable-pre --aic-perf --de 2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"discovery-backend": "file", "num-workers": "4", "speedup-ratio": "3", "enable-prefix-caching": "false", "ais-perf-model": "true", "decode-speedup-ratio": "2",
+	} {
+		if got := o.text(name); got != want {
+			t.Errorf("--%s is %q, want %q", name, got, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"--num 4":             `--num begins several flags: --num-gpu-blocks-override, --num-host-blocks, --num-workers; more of its name is accepted`,
+		"--ais-s x --aic-s y": `--ais-system is also given as --aic-system; one of the two spellings is accepted`,
+		"--num-work":          `--num-workers has no value; a whole number is accepted`,
+		"--rout kv":           `--rout begins several flags: --router-approximate-cache-policy, --router-assume-kv-reuse, --router-conditional-disagg, --router-conditional-disagg-config and 28 more; more of its name is accepted`,
+	} {
+		if _, err := parse(strings.Fields(args)); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", args, err, want)
+		}
+	}
+}

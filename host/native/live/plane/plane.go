@@ -74,8 +74,8 @@ func (d *desk) Drain(ctx context.Context) error {
 	}
 }
 
-// understand reads a two-part message. begin serves it.
-func (d *desk) understand(h Handler, payload []byte) (begin func(), err error) {
+// understand reads a two-part message. serve answers it.
+func (d *desk) understand(h Handler, payload []byte) (serve func(), err error) {
 	header, body, err := wire.SplitTwoPart(payload)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (d *desk) understand(h Handler, payload []byte) (begin func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { d.requests.Go(func() { d.answer(h, c, body) }) }, nil
+	return func() { d.answer(h, c, body) }, nil
 }
 
 // Times that a frontend is given.
