@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -35,6 +36,8 @@ type places struct {
 	eventBind, eventHost string // of events by ZeroMQ
 	namespace, component string
 	codec                string // of requests and answers
+
+	running, queue int // requests over TCP that are answered at a time, and that wait
 }
 
 // places reads flags and variables (live notes §1).
@@ -56,6 +59,9 @@ func (o *options) places(namespace, component string) (p places, err error) {
 		return p, err
 	}
 	if err := p.addresses(); err != nil {
+		return p, err
+	}
+	if err := p.limits(); err != nil {
 		return p, err
 	}
 	if p.discovery == "etcd" {
@@ -119,6 +125,31 @@ func (p *places) addresses() error {
 	}
 	if anywhere(address) {
 		p.eventHost = ownAddress()
+	}
+	return nil
+}
+
+// limits reads how many requests there may be (live notes §1): those of the
+// server, or fewer if the engine has a limit of its own.
+func (p *places) limits() error {
+	p.running, p.queue = plane.UsualRunning, plane.UsualWaiting
+	engine := math.MaxInt
+	queue := 16
+	for name, n := range map[string]*int{
+		"DYN_TCP_WORKER_POOL_SIZE": &p.running, "DYN_TCP_WORK_QUEUE_SIZE": &p.queue, "DYN_ENGINE_REQUEST_LIMIT": &engine, "DYN_DYNAMO_REQUEST_QUEUE_LIMIT": &queue,
+	} {
+		text := os.Getenv(name)
+		if text == "" {
+			continue
+		}
+		x, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return usagef("%s is %s; a whole number from 0 to 2147483647 is accepted", name, quoted(text))
+		}
+		*n = int(x)
+	}
+	if engine < p.running {
+		p.running, p.queue = engine, min(p.queue, queue)
 	}
 	return nil
 }
@@ -347,6 +378,7 @@ func (p *places) open(ctx context.Context, d *dynamo.Options) (done func(), err 
 	} else {
 		var server *plane.Server
 		if server, err = plane.Listen(net.JoinHostPort(p.bind, p.port), p.host, d.Log); err == nil {
+			server.Limit(p.running, p.queue)
 			d.Requests = server
 		}
 	}

@@ -110,7 +110,7 @@ func TestGoldenRequests(t *testing.T) {
 			t.Errorf("%v, %+v", err, c)
 		}
 		p, err := wire.DecodePreprocessed(c.Codec, data)
-		if err != nil || p.Model == "" || len(p.TokenIDs) == 0 || p.MaxTokens == nil || p.Rank == nil || p.Bootstrap {
+		if err != nil || p.Model == "" || len(p.TokenIDs) == 0 || p.MaxTokens == nil || p.Rank == nil || p.Bootstrap != nil {
 			t.Errorf("%v, %+v", err, p)
 		}
 	}
@@ -121,7 +121,7 @@ func TestGoldenRequests(t *testing.T) {
 
 func TestDecodePreprocessed(t *testing.T) {
 	p, err := wire.DecodePreprocessed(wire.JSON, []byte(`{"model":"m","token_ids":[1,4294967295],"stop_conditions":{"max_tokens":7,"stop":["x"]},"annotations":["a:b","output_replay_id:k"],"bootstrap_info":{},"new":1}`))
-	if err != nil || len(p.TokenIDs) != 2 || *p.MaxTokens != 7 || p.Rank != nil || !p.Bootstrap {
+	if err != nil || len(p.TokenIDs) != 2 || *p.MaxTokens != 7 || p.Rank != nil || p.Bootstrap == nil {
 		t.Errorf("%v, %+v", err, p)
 	}
 	if v, ok := p.Annotation("output_replay_id:"); v != "k" || !ok {
