@@ -53,6 +53,7 @@ test: ## vet, then run every test; the core also with its invariants checked; Py
 	  if grep -rqsE '^//go:build .*\<invariants\>' core; then \
 	    $(GO) test -count=1 -json -tags invariants ./core/... || status=$$?; \
 	  fi; \
+	  ( cd internal/manifests && $(GO) test -count=1 -json ./... ) || status=$$?; \
 	  $(PYTHON) bindings/python/tools/run_tests.py || status=$$?; \
 	  exit $$status ) | $(GO) run ./internal/tidy/cmd/tally
 
