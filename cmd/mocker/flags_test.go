@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -344,6 +345,51 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
 	}
+}
+
+// Every variable that is read is in the help.
+func TestVariables(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"--help"}, &out, &errs); code != 0 {
+		t.Fatalf("status %d, %s", code, errs.String())
+	}
+	n := 0
+	for _, pattern := range []string{"*.go", "../../host/native/live/*/*.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			for _, name := range regexp.MustCompile(`"((DYN|ETCD|NATS)_[A-Z0-9_]+)"`).FindAllSubmatch(text, -1) {
+				n++
+				if !regexp.MustCompile(`\b`+string(name[1])+`\b`).Match(out.Bytes()) && !hidden(string(name[1])) {
+					t.Errorf("%s reads %s, which is not in the help", path, name[1])
+				}
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("%d variables", n)
+	}
+}
+
+// hidden reports whether a variable stands in for a flag that is not built yet.
+func hidden(name string) bool {
+	for _, topic := range topics() {
+		for _, s := range topic.table {
+			if s.env == name && s.later != "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func TestHelp(t *testing.T) {
