@@ -302,10 +302,21 @@ export class Plan {
       const x = this.values.get(f);
       if (x !== undefined) p[key] = x;
     }
-    if (this.values.get('trace-format') === FORMATS.indexOf('mooncake-delta')) p.delta = true;
+    Object.assign(p, this.reading());
     if (this.scenario.parity) p.parity = true;
     if (this.scenario.plain) p.plain = true;
     return p;
+  }
+
+  /** Keys of how a trace is read. @returns {Pairs} */
+  reading() {
+    if (this.synthetic) return {};
+    const v = this.values;
+    return {
+      format: v.has('trace-format') ? this.number('trace-format') + 1 : 0, want_block_size: v.get('trace-block-size') ?? 0, lanes: v.get('agentic-lanes') ?? 0,
+      shared_prefix_ratio: v.get('trace-shared-prefix-ratio') ?? 0, prefix_groups: v.get('trace-num-prefix-groups') ?? 0, execution_model: v.get('execution-model') ?? '',
+      nested_basis: v.get('weka-nested-timestamp-basis') ?? 0,
+    };
   }
 
   /** Keys of the pool that computes prompts. @returns {Pairs} */
@@ -396,13 +407,12 @@ function accepts(f) {
  * shell. The trace and a file of durations have the names they have in the
  * scenario, unless paths say otherwise.
  * @param {Scenario} s
- * @param {{trace?: string, timing?: string}} [paths]
+ * @param {{trace?: string | string[], timing?: string}} [paths]
  */
 export function commandLine(s, paths = {}) {
   const words = ['replay'];
   const w = s.workload;
-  if (w?.kind === 'sample') words.push(paths.trace ?? w.sample);
-  if (w?.kind === 'file') words.push(paths.trace ?? w.name ?? 'trace.jsonl');
+  if (w?.kind === 'sample' || w?.kind === 'file') words.push(...[paths.trace ?? (w.kind === 'sample' ? w.sample : (w.name ?? 'trace.jsonl'))].flat());
   for (const f of flagsOf(s)) {
     const x = valueAt(s, f.place);
     if (x === undefined) continue;

@@ -5,6 +5,7 @@
 
 import { ENGINE, LAUNCH, ROLES } from './engine.js';
 import { Refusal, Refused } from './guest.js';
+import { graphSentence, objectSentence, recordSentence, traceSentence } from './graphwords.js';
 import { lineSentence, rowSentence, syntheticSentence } from './tracewords.js';
 import { found } from './wording.js';
 import { sentenceFloat } from './spell.js';
@@ -203,10 +204,12 @@ const SYNTHETIC = {
  * program itself is at fault.
  * @param {Refusal} refusal
  * @param {Plan} plan
+ * @param {string} [format] of the trace
  * @returns {Complaint | null}
  */
-export function complaintOf(refusal, plan) {
+export function complaintOf(refusal, plan, format = '') {
   const p = refusal.pairs;
+  const ofTrace = (/** @type {string} */ sentence) => ({ path: 'trace', sentence, ...(Number(p.line) > 0 ? { line: Number(p.line) } : {}) });
   switch (refusal.code) {
     case Refused.BadConfig: {
       const [code, field] = [Number(p.code), Number(p.field)];
@@ -215,10 +218,17 @@ export function complaintOf(refusal, plan) {
     case Refused.BadRouter:
       return plan.router?.refusal(Number(p.code), Number(p.field)) ?? null;
     case Refused.BadLine:
-      return { path: 'trace', sentence: lineSentence(p), line: Number(p.line) };
+      return ofTrace(lineSentence(p, format));
     case Refused.BadRow:
-      if (plan.synthetic) return { path: 'workload', sentence: syntheticSentence(p) };
-      return { path: 'trace', sentence: rowSentence(p, plan.traceBlockSize), ...(Number(p.line) > 0 ? { line: Number(p.line) } : {}) };
+      return plan.synthetic ? { path: 'workload', sentence: syntheticSentence(p) } : ofTrace(rowSentence(p, plan.traceBlockSize, format));
+    case Refused.BadTrace:
+      return ofTrace(traceSentence(p, format));
+    case Refused.BadGraph:
+      return ofTrace(graphSentence(p));
+    case Refused.BadRecord:
+      return ofTrace(recordSentence(p));
+    case Refused.BadObject:
+      return ofTrace(objectSentence(p));
     case Refused.NotInRange: {
       const known = SYNTHETIC[String(p.name)];
       if (!plan.synthetic || known === undefined) return null;
