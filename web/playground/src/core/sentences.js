@@ -199,6 +199,9 @@ const SYNTHETIC = {
   turn_delay_ms: ['inter-turn-delay-ms', 'workload.interTurnDelayMs', 'a finite number of at least 0'],
 };
 
+/** Codes of BadTrace up to this one are of options that do not go with a trace. */
+const LAST_OPTION = 5;
+
 /**
  * The complaint that a refusal of core.wasm amounts to, null if nobody but the
  * program itself is at fault.
@@ -221,8 +224,10 @@ export function complaintOf(refusal, plan, format = '') {
       return ofTrace(lineSentence(p, format));
     case Refused.BadRow:
       return plan.synthetic ? { path: 'workload', sentence: syntheticSentence(p) } : ofTrace(rowSentence(p, plan.traceBlockSize, format));
-    case Refused.BadTrace:
-      return ofTrace(traceSentence(p, format));
+    case Refused.BadTrace: {
+      const sentence = traceSentence(p, format);
+      return Number(p.code) <= LAST_OPTION ? { path: 'trace', sentence } : ofTrace(sentence);
+    }
     case Refused.BadGraph:
       return ofTrace(graphSentence(p));
     case Refused.BadRecord:
