@@ -4,13 +4,13 @@
 
 import { Collector } from './collect.js';
 import { fleetOf } from './fleet.js';
-import { Guest, Op, Refusal, Status } from './guest.js';
+import { Guest, Op, Refusal, Refused, Status } from './guest.js';
 import { floats, ints } from './msgpack.js';
 import { recordingOf } from './recording.js';
 import { readSummary, reportJSON } from './report.js';
 import { FORMATS, Plan } from './scenario.js';
 import { endsOf } from './agents.js';
-import { complaintOf, failureSentence } from './sentences.js';
+import { Field, complaintOf, engineComplaint, failureSentence } from './sentences.js';
 import { loadTable } from './timing.js';
 import { Trace, concatenated } from './trace.js';
 import { ComplaintError, complain } from './wording.js';
@@ -139,7 +139,24 @@ class Simulation {
   }
 
   configure() {
+    this.checkPrefill();
     this.call(Op.Configure, { ...this.plan.configure(), ...(this.around?.record ? { record: true } : {}) });
+  }
+
+  /** The engine of prompts is checked by itself and first, as the command line does: of the two, a refusal does not say which. */
+  checkPrefill() {
+    const prefill = this.plan.prefill;
+    if (prefill === null) return;
+    const alone = this.guest.open();
+    try {
+      this.guest.call(alone, Op.Configure, prefill.frame('engine'));
+    } catch (e) {
+      if (!(e instanceof Refusal) || e.code !== Refused.BadConfig) throw e;
+      const [code, field] = [Number(e.pairs.code), Number(e.pairs.field)];
+      if (field !== Field.Role) throw new ComplaintError([engineComplaint(code, field, prefill)]); // it is no run without the other
+    } finally {
+      this.guest.close(alone);
+    }
   }
 
   async load() {

@@ -178,6 +178,7 @@ const RUN_SENTENCES = {
  * @returns {Complaint | null}
  */
 export function runComplaint(code, field, plan) {
+  if (code === Code.Unlike && plan.prefill !== null) return unlike(plan.prefill, plan.engine);
   const ofRun = field === Field.HostOffload ? code === Code.NeedsAggregated : field === Field.DiskOffload ? code === Code.Exclusive && plan.engine.pairs['engine.dp_size'] === undefined : true;
   if (field in RUN_SENTENCES && ofRun) return { path: RUN_SENTENCES[field][0], sentence: RUN_SENTENCES[field][1] };
   if (!(field in RUN)) return null;
@@ -185,6 +186,15 @@ export function runComplaint(code, field, plan) {
   if (field === Field.NumWorkers && plan.pools) [flag, path] = ['num-decode-workers', 'numDecodeWorkers'];
   const x = plan.values.get(flag);
   return { path, sentence: `--${flag} is ${typeof x === 'number' ? sentenceFloat(x) : x}; ${accepted} is accepted` };
+}
+
+/** What two pools have to agree on. @param {ReadEngine} prefill @param {ReadEngine} decode @returns {Complaint} */
+function unlike(prefill, decode) {
+  if (prefill.backend !== decode.backend) {
+    return { path: 'engine.type', sentence: `--prefill-engine-args have the backend ${prefill.backend} and --decode-engine-args ${decode.backend}; the same backend is accepted` };
+  }
+  const [a, b] = [prefill.pairs['engine.block_size'], decode.pairs['engine.block_size']];
+  return { path: 'engine.block_size', sentence: `--prefill-engine-args have the block size ${a} and --decode-engine-args ${b}; the same size is accepted` };
 }
 
 /** What Synthesize takes by key of its frame: flag, place, accepted. @type {Record<string, [string, string, string]>} */
@@ -216,7 +226,7 @@ export function complaintOf(refusal, plan, format = '') {
   switch (refusal.code) {
     case Refused.BadConfig: {
       const [code, field] = [Number(p.code), Number(p.field)];
-      return runComplaint(code, field, plan) ?? engineComplaint(code, field, atFault(code, field, plan));
+      return runComplaint(code, field, plan) ?? engineComplaint(code, field, plan.engine);
     }
     case Refused.BadRouter:
       return plan.router?.refusal(Number(p.code), Number(p.field)) ?? null;
@@ -243,11 +253,6 @@ export function complaintOf(refusal, plan, format = '') {
     }
   }
   return null;
-}
-
-/** Which of two engines is at fault: the core looks at that which decodes first. @param {number} _code @param {number} _field @param {Plan} plan */
-function atFault(_code, _field, plan) {
-  return plan.engine;
 }
 
 /** Why a run has failed. @param {Pairs} p an answer of Step */
