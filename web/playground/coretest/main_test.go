@@ -55,9 +55,10 @@ func prepared(m *testing.M) int {
 type job struct {
 	Name     string            `json:"name"`
 	Scenario map[string]any    `json:"scenario"`
-	Trace    string            `json:"trace,omitempty"`
+	Traces   []string          `json:"traces,omitempty"` // the command line has them behind all flags
 	Files    map[string]string `json:"files,omitempty"`
 	Paths    map[string]string `json:"paths,omitempty"` // of the command line
+	Record   bool              `json:"record,omitempty"`
 }
 
 // outcome is what comes out of a job.
@@ -67,6 +68,7 @@ type outcome struct {
 	Shell                 string
 	Report, Requests, CSV string
 	Warnings              []string
+	Recording             *recording
 	Complaints            []complaint
 	Error                 string
 }

@@ -103,7 +103,7 @@ export interface Router {
 /** A file of durations is named; whoever calls simulate gives its bytes under that name. */
 export type Timing = { kind: 'polynomial' } | { kind: 'fixed'; prefillMs: number; decodeMs: number } | { kind: 'grid'; name: string } | { kind: 'npz'; name: string };
 
-/** Bytes: in memory, in a file that was dropped, or at a URL. */
+/** Bytes: in memory, in a file that was dropped, or at a URL. A trace of Dynamo may be a list of them. */
 export type Source = Uint8Array | ArrayBuffer | Blob | string;
 
 /** What is wrong with a scenario, a trace or a file. */
@@ -179,6 +179,33 @@ export interface Outline {
   idEnds: Int32Array;
 }
 
+/** Texts one after the other, and where each ends. */
+export interface Names {
+  text: Uint8Array;
+  ends: Int32Array;
+}
+
+/** A graph of agents: requests that wait for each other, by turn, and the plays they belong to. See Graph in docs/frames.md. */
+export interface Graph {
+  blockSize: number;
+  digest: Uint8Array;
+  /** Digest of what happened. */
+  lifecycle: Uint8Array;
+  sourceFormat: string;
+  sourceDigest: string;
+  /** Of weka, else ''. */
+  nestedBasis: string;
+  models: Names;
+  /** The model that the requests are run on. */
+  target: string;
+  play: Int32Array;
+  parent: Int32Array;
+  requests: Names;
+  root: Int32Array;
+  plays: Names;
+  outcomes: Record<string, Int32Array | Float64Array>;
+}
+
 export interface Result {
   /** The report as replay --report-json writes it. */
   reportJSON: Uint8Array;
@@ -190,6 +217,7 @@ export interface Result {
   handoffs: Record<string, Int32Array | Float64Array> | null;
   /** What the KV router said of each turn; see Routes in docs/frames.md. */
   routes: Record<string, Int32Array | Float64Array> | null;
+  graph: Graph | null;
   /** Whether records name their sessions. */
   named: boolean;
   /** Data-parallel ranks of a worker, and of one that computes prompts for others. */
@@ -200,6 +228,7 @@ export interface Result {
   /** Whether records tell host memory from that of the GPU. */
   tiers: boolean;
   unservable: Int32Array;
+  /** Null unless it was asked for. */
   recording: Recording | null;
   warnings: string[];
   /** The format that the trace has, '' for a synthetic workload. */
@@ -207,5 +236,70 @@ export interface Result {
   wallMs: number;
 }
 
-/** What happened inside, reduced for charts. */
-export interface Recording {}
+/** What happened inside, reduced for charts. Lines over time have n points, each stepMs long; NaN: none. */
+export interface Recording {
+  stepMs: number;
+  n: number;
+  /** The last moment seen, within the last point. */
+  endMs: number;
+  /**
+   * By name: ttft50, ttft90, ttftMax (ms, by arrival), itl50, itl90, itl99 (ms, by the token), output, prefill (tokens/s), arrived, completed, lost (/s), running, waiting, handed
+   * (requests on average), waitingMost, preempted (requests), hits, hitsSoFar, hitsHost (shares of prompt tokens at first admission). lost, handed, preempted and hitsHost are there where there is something.
+   */
+  lines: Record<string, Float64Array>;
+  /** Fractions of the distributions, and the latencies (ms) at them. */
+  at: Float64Array;
+  quantiles: Record<'ttft' | 'itl' | 'e2e', Float64Array>;
+  /** The pool that computes prompts before that which decodes; of one pool the name is ''. Lines are shares of blocks. */
+  pools: { name: string; blocks: number; first: number; ranks: number; lines: Record<'used' | 'cached' | 'most', Float64Array> }[];
+  ranks: RankLoad[];
+  /** Rank by rank, n values each: share of blocks in use, running and waiting requests, means of stepMs. */
+  map: { stepMs: number; n: number; kv: Float32Array; running: Float32Array; waiting: Float32Array };
+  inside: { kvMean: number; kvMost: number; waitingMost: number; preemptions: number };
+  /** Passes of each rank; those that began at untilMs or later may be left out (Infinity: all are there). */
+  passes: { untilMs: number; of: Passes[] };
+  /** The slowest requests by each latency, slowest first. */
+  stories: Record<'ttft' | 'itl' | 'e2e', Story[]>;
+}
+
+/** busy, hits and KV are shares. */
+export interface RankLoad {
+  name: string;
+  pool: string;
+  requests: number;
+  busy: number;
+  prefilled: number;
+  tokens: number;
+  hits: number;
+  kvMean: number;
+  kvMost: number;
+  runningMost: number;
+  waitingMost: number;
+  preemptions: number;
+  passes: number;
+}
+
+/** Passes of a rank in order: what they did and how the rank stood after each. endMs is that of the rank, which may wait for others then. */
+export interface Passes {
+  startMs: Float64Array;
+  endMs: Float64Array;
+  prefills: Int32Array;
+  prefillTokens: Int32Array;
+  decodes: Int32Array;
+  tokens: Int32Array;
+  running: Int32Array;
+  waiting: Int32Array;
+  active: Int32Array;
+  cached: Int32Array;
+}
+
+/** What happened to a request. */
+export interface Story {
+  /** Row of the records, and of the turns. */
+  record: number;
+  turn: number;
+  /** Whether all of its steps are there. */
+  whole: boolean;
+  /** rank: row of ranks, -1 for none. tokens: of admitted found in the cache, hostTokens of these from host memory; of transferring under way; of ended output. */
+  steps: { kind: 'arrived' | 'admitted' | 'preempted' | 'held' | 'transferring' | 'activated' | 'first_token' | 'ended'; atMs: number; rank: number; tokens: number; hostTokens: number }[];
+}
