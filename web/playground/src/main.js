@@ -1,6 +1,6 @@
 // The page: settings on the left, results on the right, the state in the link.
 
-import { fleetGroups, get, goalGroups, grids, workloadGroups } from "./fields.js";
+import { byId, fleetGroups, get, goalGroups, grids, workloadGroups } from "./fields.js";
 import { files, foresee, isDurations } from "./files.js";
 import { Runner } from "./runner.js";
 import { link, parse, put, valuesOf, views } from "./state.js";
@@ -19,7 +19,6 @@ let { state, ignored } = parse(location.hash);
 let side = "a";
 /** @type {import("./runner.js").Outcome | null} */
 let outcome = null;
-let tookMs = 0;
 
 /* Results. */
 
@@ -53,7 +52,7 @@ const runner = new Runner({
     line.textContent = text;
   },
   came(o, whole, ms) {
-    [outcome, tookMs] = [o, ms];
+    outcome = o;
     faults(null);
     if (o.view === "run") panel.replaceChildren(...runView(state, o.a));
     else if (o.view === "compare") panel.replaceChildren(...compareView(state, o.a, o.b));
@@ -62,7 +61,7 @@ const runner = new Runner({
     if (!whole) return;
     stopped();
     const some = o.view === "sweep" ? o.points.find((p) => p.ran)?.ran : o.a;
-    line.textContent = some ? (o.view === "sweep" ? `${o.points.length} points in ${(ms / 1000).toFixed(2)} s` : ranLine(state, some, ms)) : "";
+    line.textContent = some ? (o.view === "sweep" ? `${o.points.length} points in ${(ms / 1000).toFixed(2)} s` : ranLine(some, ms)) : "";
     document.body.dataset.ran = String(Number(document.body.dataset.ran ?? 0) + 1);
   },
   failed(f) {
@@ -70,9 +69,10 @@ const runner = new Runner({
     outcome = null;
     faults(f);
     line.textContent = f.wanting ? "Waiting for a file" : "Not simulated";
-    const sentences = [...f.fields.values(), ...f.other];
+    const go = (/** @type {string} */ id) => make("button", { type: "button", class: "quiet", onclick: () => reveal(id) }, `Go to ${byId.get(id)?.label ?? id}`);
+    const list = make("ul", { class: "faults" }, ...[...f.fields].map(([id, t]) => make("li", {}, t, " ", go(id))), ...f.other.map((t) => make("li", {}, t)));
     panel.classList.remove("stale");
-    panel.replaceChildren(make("section", { class: f.wanting ? "sheet" : "failed", id: "failed" }, make("h2", {}, f.wanting ? "A file is missing" : state.view === "compare" ? `Fleet ${f.side.toUpperCase()} cannot be simulated` : "This cannot be simulated"), ...sentences.map((t) => make("p", {}, t))));
+    panel.replaceChildren(make("section", { class: f.wanting ? "sheet" : "failed", id: "failed" }, make("h2", {}, f.wanting ? "A file is missing" : state.view === "compare" ? `Fleet ${f.side.toUpperCase()} cannot be simulated` : "This cannot be simulated"), list));
     document.body.dataset.ran = String(Number(document.body.dataset.ran ?? 0) + 1);
   },
   cancelled() {
@@ -188,6 +188,15 @@ function show() {
   for (const c of [shared, goals, fleet, pickTrace, pickDurations]) c.sync();
 }
 
+/** Brings a field into view, and the focus to it. @param {string} id */
+function reveal(id) {
+  const field = document.querySelector(`[data-field="${id}"]`);
+  field?.closest("details")?.setAttribute("open", "");
+  const input = /** @type {HTMLElement | null} */ (field?.querySelector("input:not([type=range]), select") ?? null);
+  input?.scrollIntoView({ block: "center" });
+  input?.focus({ preventScroll: true });
+}
+
 /** Takes the state of the link. @param {boolean} first */
 function open(first) {
   ({ state, ignored } = parse(location.hash));
@@ -271,6 +280,12 @@ function layout() {
     e.preventDefault();
     at("results").focus();
   });
+  const jump = at("jump");
+  const below = () => at("results").getBoundingClientRect().top > innerHeight / 2;
+  const name = () => (jump.textContent = below() ? "Results ↓" : "Settings ↑");
+  jump.addEventListener("click", () => at(below() ? "results" : "settings").scrollIntoView());
+  addEventListener("scroll", name, { passive: true });
+  name();
   for (const menu of document.querySelectorAll("details.menu")) {
     menu.addEventListener("keydown", (e) => /** @type {KeyboardEvent} */ (e).key === "Escape" && (menu.removeAttribute("open"), menu.querySelector("summary")?.focus()));
     menu.addEventListener("click", (e) => /** @type {HTMLElement} */ (e.target).closest("li") && menu.removeAttribute("open"));

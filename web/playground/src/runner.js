@@ -141,8 +141,9 @@ function faultOf(e, s) {
   if (e instanceof ComplaintError) {
     for (const c of e.complaints) {
       const field = fieldAt(c.path, valuesOf(s, side));
-      if (field && !fault.fields.has(field)) fault.fields.set(field, c.sentence);
-      else fault.other.push(c.sentence);
+      const sentence = c.line ? `line ${c.line}: ${c.sentence}` : c.sentence;
+      if (field && !fault.fields.has(field)) fault.fields.set(field, sentence);
+      else fault.other.push(sentence);
     }
   } else if (!fault.wanting) fault.other.push(sentence);
   return fault;

@@ -59,5 +59,5 @@ const parts = ["mean", "min", "median", "p75", "p90", "p95", "p99", "max", "std"
 /** All percentiles. @param {Result} r */
 export function percentiles(r) {
   const body = rows.map(([name, label, time]) => [label, ...parts.map((p) => (time ? spellTime : spell)(r.summary.distributions[name][p]))]);
-  return make("details", { class: "numbers", id: "percentiles" }, make("summary", {}, "All percentiles"), table("Percentiles", ["", ...parts.map((p) => (p === "std" ? "deviation" : p))], body));
+  return make("details", { class: "numbers", id: "percentiles" }, make("summary", {}, "All percentiles"), table("Percentiles", ["Metric", ...parts.map((p) => (p === "std" ? "deviation" : p))], body));
 }

@@ -25,7 +25,7 @@ export function stories(of) {
   const host = make("div", {});
   const by = make("select", { id: "slowest-by" }, make("option", { value: "ttft" }, "TTFT"), make("option", { value: "e2e" }, "request latency"), make("option", { value: "itl" }, "mean ITL"));
   const fill = () => {
-    const list = { ttft: of.byTTFT, e2e: of.byE2E, itl: of.byITL }[by.value]?.() ?? [];
+    const list = by.value === "ttft" ? of.byTTFT() : by.value === "e2e" ? of.byE2E() : of.byITL();
     host.replaceChildren(...list.map(story));
     if (list.length === 0) host.append(make("p", {}, "No request has ended."));
   };
