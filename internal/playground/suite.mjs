@@ -415,7 +415,7 @@ const suite = {
       await v.tab.select("#theme", "auto");
       want((await paper()) === light, "the system's scheme is not followed");
     });
-    await visit(small, async (v) => want((await v.tab.$eval("#panel", (e) => getComputedStyle(e).transitionDuration)) === "0s", "things move though motion is unwanted"), { reduced: true });
+    await visit(small, async (v) => want((await v.tab.$eval("#figures", (e) => getComputedStyle(e).transitionDuration)) === "0s", "things move though motion is unwanted"), { reduced: true });
   },
 };
 

@@ -19,11 +19,14 @@ let { state, ignored } = parse(location.hash);
 let side = "a";
 /** @type {import("./runner.js").Outcome | null} */
 let outcome = null;
+let firstMs = 0;
 
 /* Results. */
 
 const status = make("div", { class: "status", id: "status" });
-const panel = make("div", { id: "panel", role: "tabpanel", tabindex: -1 });
+const head = make("div", {});
+const body = make("div", { id: "figures" });
+const panel = make("div", { id: "panel", role: "tabpanel", tabindex: -1 }, head, body);
 const progress = make("progress", { max: 1, "aria-label": "Progress" });
 const line = make("span", { id: "line", role: "status" });
 const runButton = make("button", { type: "button", id: "run", onclick: () => runner.start(state) }, "Run again");
@@ -43,7 +46,8 @@ const runner = new Runner({
     runButton.hidden = true;
     progress.removeAttribute("value");
     line.textContent = "Simulating";
-    panel.classList.add("stale");
+    head.classList.add("stale");
+    body.classList.add("stale");
     panel.setAttribute("aria-busy", "true");
   },
   progress(share, text) {
@@ -54,10 +58,15 @@ const runner = new Runner({
   came(o, whole, ms) {
     outcome = o;
     faults(null);
-    if (o.view === "run") panel.replaceChildren(...runView(state, o.a));
-    else if (o.view === "compare") panel.replaceChildren(...compareView(state, o.a, o.b));
-    else panel.replaceChildren(...sweepView(state, o.points, whole));
-    panel.classList.remove("stale");
+    const shown = o.view === "run" ? runView(state, o.a) : o.view === "compare" ? compareView(state, o.a, o.b) : sweepView(state, o.points, whole);
+    head.replaceChildren(...shown.head);
+    head.classList.remove("stale");
+    if (shown.body) {
+      body.replaceChildren(...shown.body);
+      body.classList.remove("stale");
+    }
+    if (!firstMs) performance.mark("first-result", { startTime: (firstMs = performance.now()) });
+    exporting.sync();
     if (!whole) return;
     stopped();
     const some = o.view === "sweep" ? o.points.find((p) => p.ran)?.ran : o.a;
@@ -71,8 +80,9 @@ const runner = new Runner({
     line.textContent = f.wanting ? "Waiting for a file" : "Not simulated";
     const go = (/** @type {string} */ id) => make("button", { type: "button", class: "quiet", onclick: () => reveal(id) }, `Go to ${byId.get(id)?.label ?? id}`);
     const list = make("ul", { class: "faults" }, ...[...f.fields].map(([id, t]) => make("li", {}, t, " ", go(id))), ...f.other.map((t) => make("li", {}, t)));
-    panel.classList.remove("stale");
-    panel.replaceChildren(make("section", { class: f.wanting ? "sheet" : "failed", id: "failed" }, make("h2", {}, f.wanting ? "A file is missing" : state.view === "compare" ? `Fleet ${f.side.toUpperCase()} cannot be simulated` : "This cannot be simulated"), list));
+    head.classList.remove("stale");
+    body.replaceChildren();
+    head.replaceChildren(make("section", { class: f.wanting ? "sheet" : "failed", id: "failed" }, make("h2", {}, f.wanting ? "A file is missing" : state.view === "compare" ? `Fleet ${f.side.toUpperCase()} cannot be simulated` : "This cannot be simulated"), list));
     document.body.dataset.ran = String(Number(document.body.dataset.ran ?? 0) + 1);
   },
   cancelled() {
@@ -88,13 +98,20 @@ function stopped() {
   exporting.sync();
 }
 
+/** Takes away what another view or link has shown. */
+function clear() {
+  outcome = null;
+  head.replaceChildren();
+  body.replaceChildren();
+  exporting.sync();
+}
+
 /** @param {View} view */
 function look(view) {
   if (state.view === view) return;
   state.view = view;
   if (view !== "compare") side = "a";
-  outcome = null;
-  panel.replaceChildren();
+  clear();
   history.pushState(null, "", `#${link(state)}`);
   show();
   runner.start(state);
@@ -205,8 +222,7 @@ function open(first) {
   notice.hidden = ignored.length === 0;
   notice.textContent = ignored.length > 0 ? `Of this link, not understood and left out: ${ignored.join(", ")}.` : "";
   if (!first) {
-    outcome = null;
-    panel.replaceChildren();
+    clear();
   }
   foresee(state);
   show();

@@ -161,7 +161,7 @@ function options(f, hidden, width, show) {
   const yTime = f.unit === "ms" ? unitOf(top) : null;
   const log = f.along === "latency" || f.log;
   return {
-    width, height, legend: { show: false }, padding: [8, 10, 0, 0],
+    width, height, legend: { show: false }, padding: [8, f.along === "latency" ? 22 : 10, 0, 0],
     scales: {
       x: { time: false, distr: log ? 3 : 1, range: log ? (_, lo, hi) => (f.along === "latency" && lo > 0 ? [edge(lo, -1), edge(hi, 1)] : hi > lo ? [lo, hi] : [lo / 2, hi * 2]) : (_, lo, hi) => (f.along === "time" ? [0, Math.max(hi, 1)] : hi > lo ? [lo, hi] : [lo - 1, hi + 1]) },
       y: yLog ? { distr: 3, range: [edge(least, -1), edge(top, 1)] } : { range: f.along === "latency" ? [0, 1] : [0, top] },

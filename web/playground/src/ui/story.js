@@ -13,8 +13,6 @@ import { make, spell, spellTime } from "./dom.js";
  * @property {number} itlMs mean; NaN: fewer than two tokens
  * @property {number} input
  * @property {number} output
- * @property {number} reused
- * @property {string} worker
  * @property {Stretch[]} stretches
  */
 
@@ -45,7 +43,6 @@ function story(s) {
   const head = make("summary", {}, make("span", { class: "who" }, s.name),
     make("span", { class: "what" }, `TTFT ${spellTime(s.ttftMs)}, latency ${spellTime(s.e2eMs)}, ${spell(s.input)} → ${spell(s.output)} tokens`), line);
   const steps = [
-    `${spellTime(s.arrivalMs)}: arrived with ${spell(s.input)} prompt tokens, for ${s.worker}`,
     ...s.stretches.map((p) => `${spellTime(p.fromMs)}: ${p.text}${p.toMs > p.fromMs ? `, for ${spellTime(p.toMs - p.fromMs)}` : ""}`),
     `${spellTime(s.arrivalMs + s.e2eMs)}: ended after ${spell(s.output)} tokens${Number.isFinite(s.itlMs) ? `, ${spellTime(s.itlMs)} apart on average` : ""}`,
   ];

@@ -7,7 +7,7 @@ import { both, figures } from "./charts.js";
 import { make, plural, spell } from "./dom.js";
 import { change, gpus, metrics, spelt } from "./metrics.js";
 import { plot, table } from "./plot.js";
-import { chartsOf, storiesOf, timelineOf } from "./recorded.js";
+import { storiesOf, timelineOf } from "./recorded.js";
 import { stories } from "./story.js";
 
 /**
@@ -30,19 +30,23 @@ function warnings(list) {
   return list.length === 0 ? null : make("ul", { class: "warned", "aria-label": "Warnings" }, ...list.map((w) => make("li", {}, w)));
 }
 
-/** @param {State} s @param {Ran} a @returns {Node[]} */
+/**
+ * What is shown at once, and the figures, which need a recording.
+ * @typedef {{head: Node[], body: Node[] | null}} Shown
+ */
+
+/** @param {State} s @param {Ran} a @returns {Shown} */
 export function runView(s, { result }) {
-  const charts = chartsOf(result);
-  const list = charts ? figures(charts, goalsOf(s)) : [];
-  const timeline = timelineOf(result);
-  if (timeline) list.push(timeline);
-  return shown([warnings(result.warnings), cards(result, charts?.inside ?? null), percentiles(result), make("div", { class: "figures" }, ...list, stories(storiesOf(result)))]);
+  const r = result.recording;
+  const head = shown([warnings(result.warnings), cards(result, r?.inside ?? null), percentiles(result)]);
+  if (!r) return { head, body: null };
+  return { head, body: [make("div", { class: "figures" }, ...figures(r, goalsOf(s)), timelineOf(r), stories(storiesOf(result, r)))] };
 }
 
 /** @param {(Node | null)[]} list @returns {Node[]} */
 const shown = (list) => list.filter((e) => e !== null);
 
-/** @param {State} s @param {Ran} a @param {Ran} b @returns {Node[]} */
+/** @param {State} s @param {Ran} a @param {Ran} b @returns {Shown} */
 export function compareView(s, a, b) {
   const [va, vb] = [valuesOf(s, "a"), valuesOf(s, "b")];
   const what = differences(s).map((f) => `${f.label}: ${labelled(f, get(va, f.id))} → ${labelled(f, get(vb, f.id))}`);
@@ -62,8 +66,9 @@ export function compareView(s, a, b) {
   const scroll = table("Comparison", ["Metric", "A", "B", "change", "verdict"], body);
   scroll.classList.add("tall");
   sheet.append(scroll);
-  const [ca, cb] = [chartsOf(a.result), chartsOf(b.result)];
-  return shown([warnings([...a.result.warnings.map((w) => `A: ${w}`), ...b.result.warnings.map((w) => `B: ${w}`)]), sheet, ca && cb ? make("div", { class: "figures" }, ...both(ca, cb, goalsOf(s))) : null]);
+  const [ca, cb] = [a.result.recording, b.result.recording];
+  const head = shown([warnings([...a.result.warnings.map((w) => `A: ${w}`), ...b.result.warnings.map((w) => `B: ${w}`)]), sheet]);
+  return { head, body: ca && cb ? [make("div", { class: "figures" }, ...both(ca, cb, goalsOf(s)))] : null };
 }
 
 /** @param {import("../fields.js").Field} f @param {import("../fields.js").Value} x */
@@ -73,10 +78,10 @@ function labelled(f, x) {
   return f.choices?.find(([c]) => c === x)?.[1] ?? (typeof x === "number" ? spell(x) : String(x));
 }
 
-/** @param {State} s @param {{x: number, ran: Ran | null, fault: string}[]} points @param {boolean} whole @returns {Node[]} */
+/** @param {State} s @param {{x: number, ran: Ran | null, fault: string}[]} points @param {boolean} whole @returns {Shown} */
 export function sweepView(s, points, whole) {
   const f = byId.get(s.sweep.field);
-  if (!f) return [];
+  if (!f) return { head: [], body: [] };
   const ran = points.flatMap((p) => (p.ran ? [{ x: p.x, r: p.ran.result }] : []));
   const x = Float64Array.from(ran, (p) => p.x);
   const goals = goalsOf(s);
@@ -100,7 +105,7 @@ export function sweepView(s, points, whole) {
   scroll.classList.add("tall");
   const sheet = make("section", { class: "sheet", id: "sweep-verdict", "aria-labelledby": "sweep-title" }, make("h2", { id: "sweep-title" }, `By ${f.label.toLowerCase()}`), make("p", { class: "verdict" }, whole ? judged(f.label, ran, goals) : "Under way…"));
   const rows = make("section", { class: "sheet wide", "aria-labelledby": "points-title" }, make("h3", { id: "points-title" }, "Points"), scroll);
-  return [sheet, make("div", { class: "figures" }, ...list, rows)];
+  return { head: [sheet], body: [make("div", { class: "figures" }, ...list, rows)] };
 }
 
 /** Which points meet the goals, in a sentence: nine requests in ten within them. @param {string} name @param {{x: number, r: import("../core/types.d.ts").Result}[]} ran @param {Goals} goals */
