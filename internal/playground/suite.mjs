@@ -332,12 +332,14 @@ const suite = {
   },
 
   async "links of junk do no harm"() {
-    for (const junk of ["v=2&workers=3", "workers=4", "v=1&&&=&==", "v=1&workers=%", "v=1&view=nothing&sample=../../x&backend=<script>", "v=1&B.source=file&B.=1&__proto__=1&constructor=2&points=1e9&from=NaN", `v=1&trace=${"x".repeat(5000)}&source=synthetic&request_count=10`, "%%%", "v=1&" + "a=1&".repeat(2000)]) {
-      await visit(junk, async (v) => {
+    await visit(small, async (v) => {
+      for (const junk of ["v=2&workers=3", "workers=4", "v=1&&&=&==", "v=1&workers=%", "v=1&view=nothing&sample=../../x&backend=<script>", "v=1&B.source=file&B.=1&__proto__=1&constructor=2&points=1e9&from=NaN", `v=1&trace=${"x".repeat(5000)}&source=synthetic&request_count=10`, "%%%", "v=1&" + "a=1&".repeat(2000)]) {
+        await v.after(() => v.tab.evaluate((hash) => (location.hash = hash), junk));
         want(await v.tab.$eval("#notice", (e) => !e.hidden && e.textContent.length < 20_000), `${junk.slice(0, 60)}: nothing is told`);
         want((await v.tab.$("#failed")) === null, `${junk.slice(0, 60)}: ${await v.text("#panel")}`);
-      });
-    }
+      }
+    });
+    await visit("v=1&%&workers=2&source=synthetic&request_count=20&what=ever", async (v) => want((await v.text("#notice")).includes("what") && (await v.text("#line")).includes("20 requests"), "a link with junk in it is not opened"));
   },
 
   async "results are taken away"() {
@@ -440,7 +442,7 @@ for (const [name, hash] of Object.entries(looks)) {
           if (width === 390) await tapped(v);
         }
         await v.tab.setViewport({ width: 1280, height: 900 });
-        await v.tab.$$eval("details.group, .story:first-of-type, details.numbers", (all) => all.forEach((e) => (e.open = true)));
+        await v.tab.$$eval("details.group, .story:first-of-type, #percentiles, #loads, #latency-cdf details, #sweep-ttft details", (all) => all.forEach((e) => (e.open = true)));
         await v.tab.evaluate(axe);
         const found = await v.tab.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((x) => `${x.id} (${x.nodes.length}): ${x.nodes[0].html.slice(0, 160)} ${x.nodes[0].failureSummary}`));
         want(found.length === 0, `axe, ${scheme}: ${found.join("\n")}`);

@@ -164,7 +164,7 @@ function options(f, hidden, width, show) {
     width, height, legend: { show: false }, padding: [8, f.along === "latency" ? 22 : 10, 0, 0],
     scales: {
       x: { time: false, distr: log ? 3 : 1, range: log ? (_, lo, hi) => (f.along === "latency" && lo > 0 ? [edge(lo, -1), edge(hi, 1)] : hi > lo ? [lo, hi] : [lo / 2, hi * 2]) : (_, lo, hi) => (f.along === "time" ? [0, Math.max(hi, 1)] : hi > lo ? [lo, hi] : [lo - 1, hi + 1]) },
-      y: yLog ? { distr: 3, range: [edge(least, -1), edge(top, 1)] } : { range: f.along === "latency" ? [0, 1] : [0, top] },
+      y: yLog ? { distr: 3, range: [edge(least, -1), edge(top, 1)] } : { range: [0, f.unit === "share" ? 1.015 * (f.along === "latency" ? 1 : top) : top] },
     },
     axes: [
       { ...axis, ...(log && f.along === "latency" ? { grid: { ...grid, filter: decades }, ticks: { ...axis.ticks, filter: decades } } : {}), size: 28, label: f.xName, labelSize: f.xName ? 18 : 0, labelGap: 0, labelFont: font, space: 70, splits: f.along === "number" && f.x.length <= 16 ? () => Array.from(f.x) : f.along === "time" ? (_, __, lo, hi) => rounds(lo, hi, unitOf(hi)[1], width / 90) : undefined, values: (_, ticks) => xNames(f, ticks) },
