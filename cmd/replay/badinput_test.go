@@ -120,8 +120,6 @@ var badInputs = []badInput{
 	{"negative limit", one, "--max-sim-time-ms -5", 1, "--max-sim-time-ms is -5; a finite number of at least 0 is accepted"},
 	{"two limits", one, "--max-sim-time-ms 5 --max-sim-time-seconds 5", 1, "--max-sim-time-seconds and --max-sim-time-ms are given; one is accepted"},
 	{"report over the trace", one, "--report-json ./t.jsonl", 2, `--report-json "./t.jsonl" is the trace itself; another path is accepted`},
-	{"picture from the sandbox", one, "--engine wasm --report-html p.html", 2, "--engine wasm is not built yet for --report-html, which tells of single passes; --engine native is accepted"},
-	{"timeline from the sandbox", one, "--timeline p --engine wasm", 2, "--engine wasm is not built yet for --timeline, which tells of single passes; --engine native is accepted"},
 	{"empty path of a picture", one, "--report-html=", 1, "--report-html is empty; a path is accepted"},
 	{"empty path of a timeline", one, "--timeline=", 1, "--timeline is empty; a path is accepted"},
 	{"timeline into a directory", one, "--timeline .", 1, "--timeline: cannot write .: is a directory"},
@@ -220,28 +218,12 @@ func TestBadInput(t *testing.T) {
 				args = append(args, strings.Fields(c.args)...)
 			}
 			expect(t, invoke(t, dir, args...), c.status, c.want)
-			if got := invoke(t, dir, append(slices.Clone(sandbox), args...)...); !notYet(got) {
-				expect(t, got, c.status, c.want)
-			}
+			expect(t, invoke(t, dir, append(slices.Clone(sandbox), args...)...), c.status, c.want)
 			if after := tree(t, dir); after != before {
 				t.Errorf("files changed from\n%s\nto\n%s", before, after)
 			}
 		})
 	}
-}
-
-// notYet tells what core.wasm does not do: a trace in a format that it does not
-// read, a picture.
-func notYet(got outcome) bool {
-	for _, end := range []string{
-		"which core.wasm does not read yet; want mooncake or mooncake-delta, or --engine native\n",
-		"which tells of single passes; --engine native is accepted\n",
-	} {
-		if got.status == 2 && strings.HasSuffix(got.stderr, end) {
-			return true
-		}
-	}
-	return false
 }
 
 // expect wants nothing on standard output and one sentence on standard error.

@@ -83,7 +83,7 @@ func (o *options) load(ctx context.Context, cfg config.Replay, around *surroundi
 }
 
 // readTrace reads the trace, or hands it to another reader; then there is no
-// workload, unless the engine is of our choice and that reader cannot take it.
+// workload.
 func (o *options) readTrace(ctx context.Context, cfg config.Replay, around *surroundings, into tracefile.Into) (*workload.Workload, error) {
 	t, err := tracefile.Load(ctx, o.traces, o.traceOptions(cfg, around, into))
 	o.detected, o.failed, o.rows = t.Format, t.Info.Failed, t.Info.Rows
@@ -120,7 +120,6 @@ func (o *options) traceOptions(cfg config.Replay, around *surroundings, into tra
 		NestedBasis:       basis,
 
 		Into:     into,
-		IntoSome: o.engineKind == "auto",
 		Stdin:    around.stdin,
 		Progress: around.stage("Reading"),
 	}
@@ -190,6 +189,8 @@ type sandboxed struct {
 	release func(*runner.Runner)
 	sim     *runner.Sim
 	cfg     config.Replay
+	load    *workload.Workload            // an outline, once asked for
+	record  func(*replay.Recording) error // nil: nobody asks
 }
 
 func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg config.Replay) (prepared, error) {
@@ -204,14 +205,10 @@ func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg
 	if s.runner, err = around.runner(o); err != nil {
 		return nil, err
 	}
-	run := frame.Run{Replay: cfg, Plain: o.engineImpl == "plain", Delta: o.traceFormat == tracefile.MooncakeDelta}
+	run := o.describe(cfg, around)
 	if s.sim, err = s.runner.Open(ctx, run); err == nil {
 		if len(o.traces) > 0 {
-			var load *workload.Workload
-			if load, err = o.readTrace(ctx, cfg, around, s.sim); load != nil {
-				s.close()
-				return o.native(cfg, load), nil
-			}
+			_, err = o.readTrace(ctx, cfg, around, s.sim)
 		} else {
 			var f workload.Fault
 			if f, err = s.sim.Synthesize(spec); err == nil {
@@ -227,6 +224,16 @@ func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg
 		return nil, err
 	}
 	return s, nil
+}
+
+// describe is the run as core.wasm is told.
+func (o *options) describe(cfg config.Replay, around *surroundings) frame.Run {
+	t := o.traceOptions(cfg, around, nil)
+	return frame.Run{
+		Replay: cfg, Plain: o.engineImpl == "plain", Record: o.draws(),
+		Format: t.Format, WantBlockSize: t.WantBlockSize, SharedPrefixRatio: t.SharedPrefixRatio, PrefixGroups: t.PrefixGroups,
+		ExecutionModel: t.ExecutionModel, NestedBasis: t.NestedBasis,
+	}
 }
 
 // direct says where requests go, if the command line does.
@@ -272,6 +279,7 @@ func (s *sandboxed) close() {
 
 func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished, error) {
 	start := time.Now()
+	host.Record = s.record
 	p, err := s.sim.Run(ctx, host)
 	if err != nil {
 		return nil, err
@@ -296,8 +304,29 @@ func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished
 		return nil, err
 	}
 	out.named = s.sim.NamesSessions()
-	out.load, err = s.sim.Outline()
-	return out, err
+	if out.load, err = s.outline(); err != nil {
+		return nil, err
+	}
+	out.Graph = out.load.Graph
+	return out, s.plays(out)
+}
+
+// plays takes what became of the plays of a graph.
+func (s *sandboxed) plays(out *finished) error {
+	if out.Agents == nil {
+		return nil
+	}
+	lanes, err := s.sim.Outcomes(out.Agents)
+	out.lane = func(play int32) int32 { return lanes[play] }
+	return err
+}
+
+// outline is the workload without prompts.
+func (s *sandboxed) outline() (w *workload.Workload, err error) {
+	if s.load == nil {
+		s.load, err = s.sim.Outline()
+	}
+	return s.load, err
 }
 
 // requests takes what is known of each request.

@@ -85,7 +85,7 @@ func TestGolden(t *testing.T) {
 	}
 	var sandboxed atomic.Int32
 	t.Cleanup(func() {
-		if n := sandboxed.Load(); n < 35 {
+		if n := sandboxed.Load(); n < 50 {
 			t.Errorf("only %d cases ran in WebAssembly", n)
 		}
 	})
@@ -115,10 +115,6 @@ func TestGolden(t *testing.T) {
 			fast := invoke(t, dir, append(args, "--report-json", "fast.json", "--report-jsonl", "fast.jsonl")...)
 			for name, more := range map[string][]string{"plain": {"--engine-impl", "plain"}, "wasm": sandbox} {
 				got := invoke(t, dir, append(append(args, "--report-json", name+".json", "--report-jsonl", name+".jsonl"), more...)...)
-				if name == "wasm" && notYet(got) { // and the engine of our choice is native code
-					got = invoke(t, dir, append(append(args, "--report-json", name+".json", "--report-jsonl", name+".jsonl"), "--engine", "auto")...)
-					sandboxed.Add(-1)
-				}
 				if fast.status != 0 || got.status != 0 || fast.stderr != got.stderr {
 					t.Fatalf("%+v\n%s: %+v", fast, name, got)
 				}
@@ -158,11 +154,8 @@ func goldenSynthetic(t *testing.T, dir, golden string, args []string, compare fu
 		put(t, dir, engine+".jsonl", lines.String())
 		compare(t, out+".jsonl", filepath.Join(golden, "requests.jsonl"))
 	}
-	wasm := invoke(t, dir, append(append(args, "--report-json", "wasm.json"), sandbox...)...)
-	if notYet(wasm) {
-		return
-	}
-	if ok(t, wasm); withoutTimes(t, dir, "fast.json") != withoutTimes(t, dir, "wasm.json") {
+	ok(t, invoke(t, dir, append(append(args, "--report-json", "wasm.json"), sandbox...)...))
+	if withoutTimes(t, dir, "fast.json") != withoutTimes(t, dir, "wasm.json") {
 		t.Error("the reports of fast and wasm differ")
 	}
 }

@@ -82,11 +82,6 @@ func (o *options) nativeOnly() string {
 	if o.sampled() {
 		return "telemetry; --engine native is accepted"
 	}
-	for _, flag := range []string{"report-html", "timeline", "per-worker"} {
-		if o.given(flag) {
-			return "--" + flag + ", which tells of single passes; --engine native is accepted"
-		}
-	}
 	return ""
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -54,21 +53,37 @@ func (o *options) pictures(cfg config.Replay, run prepared, files *files) (*pict
 	return p, run.picture(p)
 }
 
-// picture records the run.
-func (n *native) picture(p *pictures) error {
+// draws reports whether the run is to be recorded.
+func (o *options) draws() bool {
+	return o.given("report-html") || o.given("timeline") || o.perWorker
+}
+
+// of makes what is drawn of a workload.
+func (p *pictures) of(w *workload.Workload) {
 	if p.html != nil {
-		p.page = picture.NewCollector(n.cfg, n.load)
+		p.page = picture.NewCollector(p.cfg, w)
 	}
 	if p.trace != nil {
-		p.line = timeline.New(p.trace, n.cfg, n.load, requestName(n.load))
+		p.line = timeline.New(p.trace, p.cfg, w, requestName(w))
 	}
+}
+
+// picture records the run.
+func (n *native) picture(p *pictures) error {
+	p.of(n.load)
 	n.options.Record, n.record = true, p.add
 	return nil
 }
 
-// picture is refused before: see parse.
-func (s *sandboxed) picture(*pictures) error {
-	return errors.New("core.wasm does not tell of single passes; --engine native is accepted")
+// picture takes the recording out of the guest.
+func (s *sandboxed) picture(p *pictures) error {
+	w, err := s.outline()
+	if err != nil {
+		return err
+	}
+	p.of(w)
+	s.record = p.add
+	return nil
 }
 
 // requestName names requests by the numbers that their ids have.
@@ -140,7 +155,8 @@ func (o *options) workloadName() string {
 	return filepath.Base(o.traces[0])
 }
 
-// settings are what stood on the command line, but for the outputs.
+// settings are what stood on the command line, but for the outputs and for where
+// the simulation ran, which makes no difference.
 func (o *options) settings() []picture.PairGroup {
 	g := picture.PairGroup{Title: "Command line"}
 	for _, t := range o.traces {
@@ -151,7 +167,7 @@ func (o *options) settings() []picture.PairGroup {
 			continue
 		}
 		topic.flags.VisitAll(func(f *pflag.Flag) {
-			if o.given(f.Name) {
+			if o.given(f.Name) && f.Name != "engine" && f.Name != "wasm-cache" {
 				g.Pairs = append(g.Pairs, [2]string{"--" + f.Name, o.flags.Lookup(f.Name).Value.String()})
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,6 +55,52 @@ func TestPicturesChangeNothing(t *testing.T) {
 	plain, err := io.ReadAll(z)
 	if err != nil || !bytes.Equal(plain, read("t.pftrace")) {
 		t.Errorf("the compressed timeline holds another one: %v", err)
+	}
+}
+
+// Both engines draw the same, byte for byte.
+func TestPicturesFromTheSandbox(t *testing.T) {
+	const tight = `{"engine": {"num_gpu_blocks": 40, "block_size": 16, "kv_cache_bytes_per_token": 100, "native_host_offload": {"num_host_blocks": 60}}}`
+	const prefill = `{"worker_type": "prefill", "kv_transfer_bandwidth": 0.01, "kv_bytes_per_token": 1000}`
+	for name, args := range map[string][]string{
+		"sessions": {"--num-workers", "2", "--sla-ttft-ms", "100", "--extra-engine-args", `{"dp_size": 2}`},
+		"offload":  {"--replay-concurrency", "4", "--extra-engine-args", tight},
+		"routed":   {"--router-mode", "kv_router", "--num-workers", "3"},
+		"sglang":   {"--extra-engine-args", `{"engine": {"backend": "sglang", "num_gpu_blocks": 3000}}`},
+		"drafts":   {"--aic-nextn", "3"},
+		"pools":    {"--prefill-engine-args", prefill, "--decode-engine-args", `{"worker_type": "decode"}`, "--num-prefill-workers", "2", "--router-mode", "kv_router"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			put(t, dir, "t.jsonl", burst(30, "")+manyRows())
+			args = append([]string{"t.jsonl"}, args...)
+			tables := map[string]string{}
+			for _, engine := range []string{"native", "wasm"} {
+				more := []string{"--per-worker", "--report-json", engine + ".json", "--report-jsonl", engine + ".jsonl", "--report-html", engine + ".html", "--timeline", engine + ".pftrace"}
+				if engine == "wasm" {
+					more = append(more, sandbox...)
+				}
+				got := invoke(t, dir, append(slices.Clone(args), more...)...)
+				if got.status != 0 {
+					t.Fatalf("%s: %s", engine, got.stderr)
+				}
+				_, tables[engine], _ = strings.Cut(got.stdout, "worker") // what comes before tells the wall time
+			}
+			sameBytes(t, dir, "native", "wasm")
+			for _, suffix := range []string{".html", ".pftrace"} {
+				one, err := os.ReadFile(filepath.Join(dir, "native"+suffix))
+				if err != nil || len(one) < 1000 {
+					t.Fatal(len(one), err)
+				}
+				if other, err := os.ReadFile(filepath.Join(dir, "wasm"+suffix)); err != nil || !bytes.Equal(one, other) {
+					t.Errorf("the %s differ, %v", suffix, err)
+				}
+			}
+			if len(tables["native"]) < 100 || strings.ReplaceAll(tables["native"], "native.json", "wasm.json") != tables["wasm"] {
+				t.Errorf("%s\n%s", tables["native"], tables["wasm"])
+			}
+		})
 	}
 }
 

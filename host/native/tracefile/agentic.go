@@ -1,80 +1,12 @@
 package tracefile
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/dryserve/dryserve/core/agentic"
-	"github.com/dryserve/dryserve/core/trace"
-	"github.com/dryserve/dryserve/core/workload"
 )
 
-// agents reads agentic Mooncake: a header, then requests.
-type agents struct {
-	*loader
-	parse trace.Parser
-	build *agentic.Builder // nil: the header has not come
-	row   trace.AgenticRow
-}
-
-func (a *agents) line(text []byte) error {
-	if a.build == nil {
-		return a.header(text)
-	}
-	if f := a.parse.AgenticRow(text, &a.row); f.Code != trace.OK {
-		return a.lineError(f, text)
-	}
-	if f := a.build.Add(&a.row, a.split.Line()); f.Code != agentic.OK {
-		return a.graphError(f)
-	}
-	return nil
-}
-
-func (a *agents) header(text []byte) error {
-	var h trace.AgenticHeader
-	f := a.parse.AgenticHeader(text, &h)
-	switch {
-	case f.Code == trace.Missing && f.Field == trace.Schema && bytes.Contains(text, []byte(`"request_id"`)):
-		return a.fail(a.split.Line(), `found a request, want the header {"schema":"dynamo.agentic_mooncake","version":2,"block_size":...,`+
-			`"hash_id_scope":"local","source":{"format":...,"digest":...}}; without one this is version 1 of the format, `+
-			`whose requests wait with "wait_for" and "delay" instead of "dependencies"`)
-	case f.Code != trace.OK:
-		return a.lineError(f, text)
-	case h.BlockSize == 0:
-		return a.fail(a.split.Line(), `field "block_size": found 0, want a positive integer`)
-	case h.BlockSize > 1<<31-1:
-		return a.fail(a.split.Line(), `field "block_size": found `+strconv.FormatInt(h.BlockSize, 10)+", want at most 2147483647")
-	case trace.Blank(h.SourceFormat):
-		return a.fail(a.split.Line(), `field "source.format" is blank, want a name`)
-	case trace.Blank(h.SourceDigest):
-		return a.fail(a.split.Line(), `field "source.digest" is blank, want a text`)
-	}
-	a.build = agentic.NewBuilder(h.BlockSize, string(h.SourceFormat), string(h.SourceDigest))
-	a.info.Rows-- // the header is none
-	return nil
-}
-
-func (a *agents) headed() bool { return a.build != nil }
-
-func (a *agents) finish() (*workload.Workload, error) {
-	if a.build == nil {
-		return nil, a.buildError(workload.Fault{Code: workload.Empty}, nil)
-	}
-	w, f := a.build.Finish(a.opts.ArrivalSpeedup)
-	if f.Code != agentic.OK {
-		return nil, a.graphError(f)
-	}
-	return w, nil
-}
-
-// graphError words what is wrong with a request or with the graph.
-func (l *loader) graphError(f agentic.Fault) error {
-	if f.Code == agentic.Empty {
-		return l.fail(0, "found a header only, want at least one request after it")
-	}
-	return l.fail(f.Line, graphText(f))
-}
-
+// graphText words what is wrong with a request or with the graph.
 func graphText(f agentic.Fault) string {
 	n := strconv.FormatInt(f.Found, 10)
 	limit := strconv.FormatInt(f.Limit, 10)

@@ -3,42 +3,12 @@ package tracefile
 import (
 	"strconv"
 
-	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
-// applied reads Applied Compute conversations.
-type applied struct {
-	*loader
-	parse trace.Parser
-	build *workload.Applied
-	row   trace.AppliedRow
-}
-
-func newApplied(l *loader) *applied {
-	return &applied{loader: l, build: workload.NewApplied(l.opts.TraceBlockSize, l.opts.SharedPrefixRatio, l.opts.PrefixGroups)}
-}
-
-func (a *applied) line(text []byte) error {
-	if f := a.parse.AppliedRow(text, &a.row); f.Code != trace.OK {
-		return a.lineError(f, text)
-	}
-	if f := a.build.Add(&a.row, a.split.Line()); f.Code != workload.OK {
-		return a.fail(f.Line, a.rowText(f))
-	}
-	return nil
-}
-
-func (a *applied) finish() (*workload.Workload, error) {
-	w, f := a.build.Finish()
-	if f.Code != workload.OK {
-		return nil, a.buildError(f, a.build.AppendSessionID)
-	}
-	return w, nil
-}
-
-// rowText words what is wrong with the row.
-func (a *applied) rowText(f workload.Fault) string {
+// talkText words what is wrong with a conversation of Applied Compute; "": it is
+// not the row by itself.
+func talkText(f workload.Fault) string {
 	name := `field "` + f.Field.Name() + `": `
 	n := strconv.FormatInt(f.Found, 10)
 	limit := strconv.FormatInt(f.Limit, 10)
@@ -56,5 +26,5 @@ func (a *applied) rowText(f workload.Fault) string {
 	case workload.OutputTooLong:
 		return name + "found " + n + ", want at most " + limit
 	}
-	return a.buildText(f, a.build.AppendSessionID)
+	return ""
 }

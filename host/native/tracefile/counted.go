@@ -7,63 +7,8 @@ import (
 	"github.com/dryserve/dryserve/core/workload"
 )
 
-// counted reads tables of requests that give times and lengths only.
-type counted struct {
-	*loader
-	parse   trace.Parser
-	table   trace.Table
-	columns []trace.Field // nil: the header has not come
-	build   *workload.Counted
-	row     trace.TableRow
-}
-
-func newCounted(l *loader, table trace.Table) *counted {
-	return &counted{
-		loader: l, table: table,
-		build: workload.NewCounted(table, l.opts.TraceBlockSize, l.opts.SharedPrefixRatio, l.opts.PrefixGroups, l.opts.Concurrency),
-	}
-}
-
-func (c *counted) line(text []byte) error {
-	if c.columns == nil {
-		columns, f := c.parse.TableHeader(text, c.table)
-		if f.Code != trace.OK {
-			return c.cellError(f, text)
-		}
-		c.columns = columns
-		c.info.Rows-- // the header is none
-		return nil
-	}
-	if f := c.parse.TableRow(text, c.columns, &c.row); f.Code != trace.OK {
-		return c.cellError(f, text)
-	}
-	if c.table == trace.BurstTable && (c.row.Input == 0 || c.row.Output == 0) {
-		c.info.Failed++
-		return nil
-	}
-	if f := c.build.Add(&c.row, c.split.Line()); f.Code != workload.OK {
-		return c.fail(f.Line, c.requestText(f))
-	}
-	return nil
-}
-
-func (c *counted) headed() bool { return c.columns != nil }
-
-func (c *counted) finish() (*workload.Workload, error) {
-	w, f := c.build.Finish(workload.Options{Concurrency: c.opts.Concurrency, ArrivalSpeedup: c.opts.ArrivalSpeedup, AsWritten: c.opts.AsWritten})
-	switch {
-	case f.Code == workload.Empty && c.columns != nil && c.info.Failed > 0:
-		return nil, c.fail(0, "found only requests without tokens, as those that failed have, want at least one with tokens")
-	case f.Code == workload.Empty && c.columns != nil:
-		return nil, c.fail(0, "found a header only, want at least one request after it")
-	case f.Code != workload.OK:
-		return nil, c.buildError(f, c.build.AppendSessionID)
-	}
-	return w, nil
-}
-
-// cellError words what is wrong with a line by itself.
-func (c *counted) cellError(f trace.Fault, line []byte) error {
+// cellText words what is wrong with a line of a table by itself.
+func (l *loader) cellText(f trace.Fault, line []byte) string {
 	column := `column "` + f.Field.Name() + `"`
 	cell := "an empty cell"
 	if f.End > f.Start {
@@ -82,6 +27,8 @@ func (c *counted) cellError(f trace.Fault, line []byte) error {
 		}
 	case trace.OpenQuote:
 		text = "found " + cell + ", a cell in quotes that does not end with one, want it closed in the same line"
+	case trace.LineTooLong:
+		text = l.lineText(f, line)
 	case trace.ByteOrderMark:
 		text = "the line begins with a byte order mark; want UTF-8 without one"
 	case trace.OutOfRange:
@@ -89,7 +36,7 @@ func (c *counted) cellError(f trace.Fault, line []byte) error {
 	default:
 		text = column + ": found " + cell + ", want " + cellAccepted(f.Field)
 	}
-	return c.fail(c.split.Line(), text)
+	return text
 }
 
 // cellAccepted says which cells a column takes.
@@ -103,10 +50,11 @@ func cellAccepted(f trace.Field) string {
 	return "an integer from 0"
 }
 
-// requestText words what is wrong with a request among the others.
-func (c *counted) requestText(f workload.Fault) string {
+// requestText words what is wrong with a request of a table; "": it is not the
+// request by itself.
+func (l *loader) requestText(f workload.Fault) string {
 	input, output := trace.AzureInput, trace.AzureOutput
-	if c.table == trace.BurstTable {
+	if l.format == BurstGPT {
 		input, output = trace.BurstInput, trace.BurstOutput
 	}
 	n, limit := strconv.FormatInt(f.Found, 10), strconv.FormatInt(f.Limit, 10)
@@ -120,5 +68,5 @@ func (c *counted) requestText(f workload.Fault) string {
 	case workload.StartTooLate:
 		return `column "Timestamp": found a number of seconds that is none as milliseconds, want a smaller one`
 	}
-	return c.buildText(f, c.build.AppendSessionID)
+	return ""
 }

@@ -9,48 +9,7 @@ import (
 	"github.com/dryserve/dryserve/core/workload"
 )
 
-// requests reads Dynamo request traces, in any number of files.
-type requests struct {
-	*loader
-	parse  trace.Parser
-	build  *dynamo.Builder
-	record trace.DynamoRecord
-}
-
-func (r *requests) line(text []byte) error {
-	if f := r.parse.Dynamo(text, &r.record); f.Code != trace.OK {
-		return r.lineError(f, text)
-	}
-	if r.record.Event != trace.RequestEnd {
-		r.info.Rows--
-	}
-	at := dynamo.Place{File: int32(len(r.names) - 1), Line: r.split.Line()}
-	if f := r.build.Add(&r.record, at); f.Code != dynamo.OK {
-		return r.recordError(f)
-	}
-	return nil
-}
-
-func (r *requests) finish() (*workload.Workload, error) {
-	if want := int64(r.opts.WantBlockSize); want > 0 && r.build.BlockSize() > 0 && want != r.build.BlockSize() {
-		return nil, &Error{File: r.names[0], Text: "the requests were traced with a block size of " + strconv.FormatInt(r.build.BlockSize(), 10) +
-			" tokens, but " + strconv.FormatInt(want, 10) + " is asked for (--trace-block-size); want the same, or leave it out"}
-	}
-	if err := r.graphRules(r.build.Agentic()); err != nil {
-		return nil, err
-	}
-	w, f := r.build.Finish(workload.Options{Concurrency: r.opts.Concurrency, ArrivalSpeedup: r.opts.ArrivalSpeedup})
-	if f.Code != dynamo.OK {
-		return nil, r.recordError(f)
-	}
-	return w, nil
-}
-
-// recordError words what is wrong with a record or with all of them.
-func (r *requests) recordError(f dynamo.Fault) error {
-	return &Error{File: r.names[f.At.File], Line: f.At.Line, Text: recordText(f)}
-}
-
+// recordText words what is wrong with a record or with all of them.
 func recordText(f dynamo.Fault) string {
 	n := strconv.FormatInt(f.Found, 10)
 	limit := strconv.FormatInt(f.Limit, 10)
@@ -84,7 +43,7 @@ func recordText(f dynamo.Fault) string {
 	case dynamo.TooMuchText:
 		return "the names have more than " + limit + " bytes together, which is the most"
 	case dynamo.Plain:
-		return rowText(f.Row)
+		return plainRowText(f.Row)
 	case dynamo.Graph:
 		return nodeText(f.Graph)
 	}
@@ -119,8 +78,8 @@ func sessionText(f dynamo.Fault) string {
 	return "request " + name + " began " + strconv.FormatFloat(-f.Ms, 'g', -1, 64) + " ms too early to have waited for " + other + "; want requests of a session one after the other"
 }
 
-// rowText words what is wrong with a request of a trace without sessions.
-func rowText(f workload.Fault) string {
+// plainRowText words what is wrong with a request of a trace without sessions.
+func plainRowText(f workload.Fault) string {
 	n := strconv.FormatInt(f.Found, 10)
 	limit := strconv.FormatInt(f.Limit, 10)
 	switch f.Code {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/dryserve/dryserve/core/intake"
 )
 
 const (
@@ -35,7 +37,7 @@ func TestDetect(t *testing.T) {
 		`{"schema":"something else","hash_ids":[]}`:                 Mooncake,
 		"": Mooncake, "x": Mooncake, "[1]": Mooncake, "{": Mooncake,
 	} {
-		if got := detect([]byte(text)); got != want {
+		if got := intake.Detect([]byte(text)); got != want {
 			t.Errorf("%s is read as %s, want %s", text, got, want)
 		}
 	}

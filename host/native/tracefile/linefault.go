@@ -15,7 +15,8 @@ func (l *loader) lineError(f trace.Fault, line []byte) error {
 func (l *loader) lineText(f trace.Fault, line []byte) string {
 	switch f.Code {
 	case trace.LineTooLong:
-		return "the line is longer than " + strconv.Itoa(l.opts.MaxLine) + " bytes; want one JSON object per line"
+		o := l.intake()
+		return "the line is longer than " + strconv.Itoa(o.Longest()) + " bytes; want one JSON object per line"
 	case trace.ByteOrderMark:
 		return "the line begins with a byte order mark; want UTF-8 without one"
 	case trace.NotObject:

@@ -3,44 +3,13 @@ package tracefile
 import (
 	"strconv"
 
-	"github.com/dryserve/dryserve/core/trace"
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
-// mooncake reads Mooncake rows, whole prompts or increments.
-type mooncake struct {
-	*loader
-	parse trace.Parser
-	build *workload.Builder
-	row   trace.Row
-}
-
-func newMooncake(l *loader) *mooncake {
-	return &mooncake{loader: l, build: workload.NewBuilder(l.opts.TraceBlockSize)}
-}
-
-func (m *mooncake) line(text []byte) error {
-	if f := m.parse.Line(text, &m.row); f.Code != trace.OK {
-		return m.lineError(f, text)
-	}
-	if f := m.build.Add(&m.row, m.split.Line()); f.Code != workload.OK {
-		return m.fail(f.Line, m.rowText(&workload.Finding{Row: f, InputLength: m.row.InputLength, IDs: len(m.row.HashIDs)}, m.build.AppendSessionID))
-	}
-	return nil
-}
-
-func (m *mooncake) finish() (*workload.Workload, error) {
-	w, f := m.build.Finish(workload.Options{
-		Concurrency: m.opts.Concurrency, ArrivalSpeedup: m.opts.ArrivalSpeedup, Delta: m.format == MooncakeDelta, AsWritten: m.opts.AsWritten,
-	})
-	if f.Code != workload.OK {
-		return nil, m.buildError(f, m.build.AppendSessionID)
-	}
-	return w, nil
-}
-
-// rowText words what is wrong with the row.
-func (l *loader) rowText(row *workload.Finding, id sessionID) string {
+// mooncakeText words what is wrong with a Mooncake row; "": it is not the row
+// by itself.
+func (l *loader) mooncakeText(row *intake.Finding) string {
 	f := row.Row
 	n := strconv.FormatInt(f.Found, 10)
 	limit := strconv.FormatInt(f.Limit, 10)
@@ -63,11 +32,11 @@ func (l *loader) rowText(row *workload.Finding, id sessionID) string {
 	case workload.OutputIDsMismatch:
 		return `field "output_token_ids": found ` + n + " ids, want as many as output_length says, " + limit
 	}
-	return l.buildText(f, id)
+	return ""
 }
 
 // overCapacity words a prompt that is longer than its hash ids.
-func (l *loader) overCapacity(row *workload.Finding) string {
+func (l *loader) overCapacity(row *intake.Finding) string {
 	f, ids := row.Row, int64(row.IDs)
 	text := `field "input_length": found ` + strconv.FormatInt(f.Found, 10) + ", want at most " +
 		strconv.FormatInt(f.Limit, 10) + ", which the row's " + strconv.FormatInt(ids, 10) + " hash_ids cover with a trace block size of " +

@@ -3,6 +3,7 @@ package tracefile
 import (
 	"errors"
 
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -57,8 +58,9 @@ func (s *surveyed) line(text []byte) error {
 	}
 	c, f := s.check.Add(&s.row, s.split.Line())
 	if f.Code != workload.OK {
-		return s.fail(f.Line, s.rowText(&workload.Finding{Row: f, InputLength: s.row.InputLength, IDs: len(s.row.HashIDs)}, s.sessionID))
+		return s.fail(f.Line, s.rowText(&intake.Finding{Row: f, InputLength: s.row.InputLength, IDs: len(s.row.HashIDs)}, s.sessionID))
 	}
+	s.info.Rows++
 	s.opts.Survey.Row(&s.row, c)
 	return nil
 }

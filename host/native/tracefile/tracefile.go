@@ -12,7 +12,6 @@
 package tracefile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -20,14 +19,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/dryserve/dryserve/core/dynamo"
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/weka"
 	"github.com/dryserve/dryserve/core/workload"
 )
 
 // chunk is how much text is parsed at a time, in bytes.
-const chunk = 128 << 10
+const chunk = intake.Most
 
 // Stdin is the path that stands for standard input.
 const Stdin = "-"
@@ -56,7 +55,6 @@ type Options struct {
 
 	Survey   Survey                  // looks at the rows, as they are written; nil: nobody does
 	Into     Into                    // takes the rows, so that there is no workload; nil: Load does
-	IntoSome bool                    // Into takes only formats that it can; Load does the others
 	MaxLine  int                     // longest line in bytes; 0: trace.MaxLine
 	Stdin    io.Reader               // what Stdin means; nil: os.Stdin
 	Progress func(read, total int64) // after each chunk: bytes of the file; total -1: unknown
@@ -122,6 +120,7 @@ func Load(ctx context.Context, paths []string, o Options) (*Trace, error) {
 	if err != nil {
 		return t, err
 	}
+	l.all = len(paths)
 	for _, path := range paths {
 		if err = l.file(ctx, path); err != nil {
 			break
@@ -145,19 +144,19 @@ type reader interface {
 
 // loader is one Load.
 type loader struct {
-	src     *source
-	opts    Options
-	format  Format
-	info    Info
-	files   int      // that were asked for
-	root    string   // the directory that was asked for, "": files
-	names   []string // of the files so far, for sentences
-	before  Info     // of the files before this one
-	split   *trace.Splitter
-	reader  reader
-	bad     error     // the first bad row that a survey went on after
-	rows    *mooncake // the reader, where it can make room
-	objects *objects  // the reader, where it reads Weka traces
+	src    *source
+	opts   Options
+	format Format
+	info   Info
+	files  int      // that were asked for
+	all    int      // files there are; of a directory more than that
+	root   string   // the directory that was asked for, "": files
+	names  []string // of the files so far, for sentences
+	before Info     // of the files before this one
+	split  *trace.Splitter
+	reader reader
+	bad    error          // the first bad row that a survey went on after
+	read   *intake.Reader // of the reader, where it has one
 }
 
 // file reads one file.
@@ -169,64 +168,73 @@ func (l *loader) file(ctx context.Context, path string) error {
 	defer src.close()
 	l.src, l.split, l.before = src, trace.NewSplitter(l.opts.MaxLine), l.info
 	l.names = append(l.names, src.name)
-	if l.objects != nil {
-		if err := l.objects.begin(); err != nil {
+	if l.reader != nil {
+		if err := l.begin(); err != nil {
 			return err
 		}
 	}
-	if err := l.read(ctx); err != nil || l.objects == nil {
-		return err
+	return l.readAll(ctx)
+}
+
+// begin tells the reader, which is chosen, of the file under way.
+func (l *loader) begin() error {
+	within := l.src.name
+	if l.format == Weka {
+		var err error
+		if within, err = l.beginObjects(); err != nil {
+			return err
+		}
 	}
-	return l.objects.end()
+	switch {
+	case l.opts.Into != nil:
+		l.opts.Into.File(within, l.src.total)
+	case l.read != nil:
+		l.read.File(within, l.src.total)
+		l.split = trace.NewSplitter(l.read.MaxLine())
+	}
+	return nil
+}
+
+// end ends it.
+func (l *loader) end() error {
+	if l.format == Weka && l.src.stored.n != l.src.total {
+		return l.fail(0, "changed while it was read, want a file that does not")
+	}
+	if l.read == nil {
+		return nil
+	}
+	if f := l.read.EndFile(); !f.OK() {
+		return l.sentence(&f)
+	}
+	return nil
 }
 
 // choose makes the reader for the trace that begins with text.
 func (l *loader) choose(text []byte) error {
 	if l.format == Auto {
-		l.format = detect(text)
+		l.format = intake.Detect(text)
 	}
 	if l.root != "" && l.format != Weka {
 		return &Error{File: l.root, Text: "is a directory, and " + l.relative(l.src.name) + " in it looks like " + l.format.String() +
 			"; want a trace file, or a directory of files in the format weka"}
 	}
-	if l.opts.IntoSome && !l.elsewhere() {
-		l.opts.Into = nil
-	}
 	if err := l.rules(); err != nil {
 		return err
 	}
-	if l.opts.Into != nil {
+	switch {
+	case l.opts.Into != nil:
 		l.reader = elsewhere{}
-		return nil
-	}
-	switch l.format {
-	case AppliedCompute:
-		l.reader = newApplied(l)
-	case AgenticMooncake:
-		l.reader = &agents{loader: l}
-	case Dynamo:
-		l.reader = &requests{loader: l, build: dynamo.NewBuilder()}
-	case Azure:
-		l.reader = newCounted(l, trace.AzureTable)
-	case BurstGPT:
-		l.reader = newCounted(l, trace.BurstTable)
-	case Weka:
-		o, err := newObjects(l)
-		l.reader, l.objects = o, o
-		return err
+	case l.opts.Survey != nil && (l.format == Mooncake || l.format == MooncakeDelta):
+		l.reader = newSurveyed(l)
 	default:
-		if l.opts.Survey != nil {
-			l.reader = newSurveyed(l)
-			return nil
-		}
-		l.rows = newMooncake(l)
-		l.reader = l.rows
+		l.read = intake.NewReader(l.intake())
+		l.reader = &local{loader: l, read: l.read}
 	}
-	return nil
+	return l.begin()
 }
 
-// read feeds the whole source to the reader.
-func (l *loader) read(ctx context.Context) error {
+// readAll feeds the whole source to the reader.
+func (l *loader) readAll(ctx context.Context) error {
 	buf := make([]byte, chunk)
 	for end, reserved := false, false; !end; {
 		if err := ctx.Err(); err != nil {
@@ -238,8 +246,11 @@ func (l *loader) read(ctx context.Context) error {
 			return err
 		}
 		l.count(buf[:n])
-		if l.objects != nil && single(l.objects.within) {
-			return l.whole(ctx, slices.Clone(buf[:n]))
+		if l.read != nil && l.read.Single() {
+			if err := l.whole(ctx, slices.Clone(buf[:n]), l.read); err != nil {
+				return err
+			}
+			return l.end()
 		}
 		end = err == io.EOF
 		if fault := l.take(buf[:n], end); fault != nil {
@@ -256,15 +267,15 @@ func (l *loader) read(ctx context.Context) error {
 			l.opts.Progress(l.src.stored.n, l.src.total)
 		}
 	}
-	return nil
+	return l.end()
 }
 
 // count notes text that was read.
 func (l *loader) count(text []byte) {
 	l.info.Bytes += int64(len(text))
 	l.info.Read = l.before.Read + l.src.stored.n
-	if l.objects != nil {
-		l.objects.build.Text(text)
+	if l.read != nil {
+		l.read.Raw(text)
 	}
 }
 
@@ -274,7 +285,7 @@ func (l *loader) fill(buf []byte) (n int, err error) {
 	if l.reader != nil {
 		return l.src.text.Read(buf)
 	}
-	for n < len(buf) && err == nil && (n == 0 || single(l.src.name) || bytes.IndexByte(bytes.TrimLeft(buf[:n], " \t\r\n"), '\n') < 0) {
+	for err == nil && !intake.Tells(buf[:n], l.src.name) {
 		var more int
 		more, err = l.src.text.Read(buf[n:])
 		n += more
@@ -298,8 +309,8 @@ func (l *loader) reserve() {
 	switch {
 	case l.opts.Into != nil:
 		l.opts.Into.Reserve(rows)
-	case l.rows != nil:
-		l.rows.build.Reserve(rows)
+	case l.read != nil:
+		l.read.Reserve(rows)
 	}
 }
 
@@ -330,9 +341,7 @@ func (l *loader) lines() error {
 			if !l.goesOn(err) {
 				return err
 			}
-			continue
 		}
-		l.info.Rows++
 	}
 }
 
@@ -348,7 +357,7 @@ func (l *loader) readError(err error) error {
 	line := int64(0)
 	switch {
 	case l.opts.Into != nil:
-		line = l.info.Lines
+		line = l.info.Lines - l.before.Lines
 	case l.split != nil:
 		line = l.split.Line()
 	}

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/dryserve/dryserve/core/agentic"
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/weka"
-	"github.com/dryserve/dryserve/core/workload"
 )
 
 // ParseBasis finds a basis of nested times by its name.
@@ -31,59 +31,23 @@ func ParseBasis(name string) (weka.Basis, bool) {
 	return weka.Auto, false
 }
 
-// objects reads Weka traces: a file of one object, a file of a line for each,
-// or a directory of such files.
-type objects struct {
-	*loader
-	parse  trace.Parser
-	build  *weka.Builder
-	object trace.WekaTrace
-	within string // path of the file below the trace's
-	count  int    // objects of the file so far
-	most   int    // the longest object in bytes
-}
-
-// newObjects makes the reader and begins with the file under way.
-func newObjects(l *loader) (*objects, error) {
-	o := &objects{loader: l, build: weka.NewBuilder(), most: l.opts.MaxLine}
-	if o.most == trace.MaxLine {
-		o.most = maxObject
-	}
-	return o, o.begin()
-}
-
-// begin begins the file under way.
-func (o *objects) begin() error {
-	o.within, o.count = path.Base(filepath.ToSlash(o.src.name)), 0
-	if o.root != "" {
-		o.within = o.relative(o.src.name)
+// beginObjects begins a file of a Weka trace and returns its path below the
+// trace's. It says which files such a trace has.
+func (l *loader) beginObjects() (within string, err error) {
+	within = path.Base(filepath.ToSlash(l.src.name))
+	if l.root != "" {
+		within = l.relative(l.src.name)
 	}
 	switch {
-	case !single(o.within) && !strings.EqualFold(path.Ext(o.within), ".jsonl"):
-		return o.fail(0, "is a trace in the format weka, whose requests are named after their file; want a name that ends in .json (one object) or .jsonl (a line for each), or a directory of such files")
-	case o.src.coding != "":
-		return o.fail(0, "is compressed with "+o.src.coding+", want a trace in the format weka as plain text")
-	case o.src.total < 0:
-		return o.fail(0, "is no regular file, want one for a trace in the format weka")
+	case !intake.Single(within) && !strings.EqualFold(path.Ext(within), ".jsonl"):
+		err = l.fail(0, "is a trace in the format weka, whose requests are named after their file; want a name that ends in .json (one object) or .jsonl (a line for each), or a directory of such files")
+	case l.src.coding != "":
+		err = l.fail(0, "is compressed with "+l.src.coding+", want a trace in the format weka as plain text")
+	case l.src.total < 0:
+		err = l.fail(0, "is no regular file, want one for a trace in the format weka")
 	}
-	o.build.File(o.within, o.src.total)
-	o.split = trace.NewSplitter(o.most)
-	return nil
+	return within, err
 }
-
-// end ends it.
-func (o *objects) end() error {
-	switch {
-	case o.src.stored.n != o.src.total:
-		return o.fail(0, "changed while it was read, want a file that does not")
-	case o.count == 0:
-		return o.fail(0, "found no object, want at least one")
-	}
-	return nil
-}
-
-// single reports whether a file is one object.
-func single(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
 
 // relative is the path of a file below the trace's directory.
 func (l *loader) relative(name string) string {
@@ -92,55 +56,6 @@ func (l *loader) relative(name string) string {
 		below = name
 	}
 	return filepath.ToSlash(below)
-}
-
-func (o *objects) line(text []byte) error {
-	line := o.split.Line()
-	name := o.within
-	if single(o.within) {
-		line = 0
-	} else {
-		number := strconv.Itoa(o.count)
-		name += "#" + strings.Repeat("0", max(0, 6-len(number))) + number
-	}
-	o.count++
-	if f := o.parse.Weka(text, &o.object); f.Code != trace.OK {
-		return o.objectFault(f, text, line)
-	}
-	if f := o.build.Add(&o.object, name, weka.Place{File: int32(len(o.names) - 1), Line: line}); f.Code != weka.OK {
-		return o.objectError(f)
-	}
-	for i := range o.object.Entries {
-		if !o.object.Entries[i].Subagent {
-			o.info.Rows++
-		}
-	}
-	o.info.Rows-- // for the line itself
-	return nil
-}
-
-// objectFault words what is wrong with an object by itself. In a file of one
-// object it counts lines up to the fault.
-func (o *objects) objectFault(f trace.Fault, text []byte, line int64) error {
-	where := entry(o.object.Outer, o.object.Inner)
-	if f.Code == trace.NotObject || f.Code == trace.ByteOrderMark || f.Code == trace.Trailing {
-		where = ""
-	}
-	if line == 0 {
-		line = 1 + int64(bytes.Count(text[:f.Start], []byte("\n")))
-		switch f.Code {
-		case trace.Trailing:
-			return o.fail(line, "found "+found(text[f.Start:])+" after the object, want one object in a file whose name ends in .json; a file of several, a line for each, ends in .jsonl")
-		case trace.CutOff:
-			return o.fail(line, where+"the file ends too early, want a complete JSON object")
-		case trace.Missing:
-			return o.fail(line, where+o.lineText(f, text))
-		}
-		cut := bytes.LastIndexByte(text[:f.Start], '\n') + 1 // columns are those of the line
-		f.Start, f.End, f.Key = f.Start-cut, f.End-cut, 0
-		text = text[cut:]
-	}
-	return o.fail(line, where+o.lineText(f, text))
 }
 
 // entry says which entry of an object a sentence is about.
@@ -154,23 +69,7 @@ func entry(outer, inner int32) string {
 	return "requests[" + strconv.Itoa(int(outer)) + "].requests[" + strconv.Itoa(int(inner)) + "]: "
 }
 
-func (o *objects) finish() (*workload.Workload, error) {
-	if want := int64(o.opts.WantBlockSize); want > 0 && want != o.build.BlockSize() {
-		return nil, &Error{File: o.names[0], Text: "the requests were traced with a block size of " + strconv.FormatInt(o.build.BlockSize(), 10) +
-			" tokens, but " + strconv.FormatInt(want, 10) + " is asked for (--trace-block-size); want the same, or leave it out"}
-	}
-	w, f := o.build.Finish(o.opts.NestedBasis, o.opts.ArrivalSpeedup)
-	if f.Code != weka.OK {
-		return nil, o.objectError(f)
-	}
-	return w, nil
-}
-
-// objectError words what is wrong with an object or with all of them.
-func (o *objects) objectError(f weka.Fault) error {
-	return &Error{File: o.names[f.At.File], Line: f.At.Line, Text: entry(f.Outer, f.Inner) + objectText(f)}
-}
-
+// objectText words what is wrong with an object or with all of them.
 func objectText(f weka.Fault) string {
 	n, limit := strconv.FormatInt(f.Found, 10), strconv.FormatInt(f.Limit, 10)
 	switch f.Code {
@@ -220,18 +119,15 @@ func objectText(f weka.Fault) string {
 	return graphText(f.Graph)
 }
 
-// maxObject is the longest object in bytes, where the caller sets no limit.
-const maxObject = 1 << 30
-
 // whole reads the rest of the source, whose beginning is text, as one object.
-func (l *loader) whole(ctx context.Context, text []byte) error {
-	text = slices.Grow(text, int(min(max(l.src.total, 0), maxObject))+1)
+func (l *loader) whole(ctx context.Context, text []byte, read *intake.Reader) error {
+	text = slices.Grow(text, int(min(max(l.src.total, 0), int64(read.MaxLine())))+1)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if len(text) > l.objects.most {
-			return l.fail(0, "the object is longer than "+strconv.Itoa(l.objects.most)+" bytes; want smaller ones, as lines of a .jsonl file or as files of a directory")
+		if most := read.MaxLine(); len(text) > most {
+			return l.sentence(&intake.Finding{Kind: intake.ByTrace, Code: intake.ObjectTooLong, File: int32(len(l.names) - 1), Limit: int64(most)})
 		}
 		text = slices.Grow(text, 1)
 		at := len(text)
@@ -249,10 +145,9 @@ func (l *loader) whole(ctx context.Context, text []byte) error {
 		}
 	}
 	l.info.Lines = l.before.Lines + int64(bytes.Count(text, []byte("\n")))
-	if len(bytes.TrimSpace(text)) == 0 {
+	if trace.Blank(text) {
 		return nil
 	}
-	l.info.Rows++
 	return l.reader.line(text)
 }
 
@@ -266,7 +161,7 @@ func (l *loader) directory() ([]string, error) {
 			return &Error{File: name, Text: "cannot be read: " + reason(err), Err: err}
 		case d.Type()&fs.ModeSymlink != 0:
 			return &Error{File: name, Text: "is a symbolic link, want none in the directory of a trace"}
-		case !d.IsDir() && (single(name) || strings.EqualFold(filepath.Ext(name), ".jsonl")):
+		case !d.IsDir() && (intake.Single(name) || strings.EqualFold(filepath.Ext(name), ".jsonl")):
 			names = append(names, name)
 		}
 		return nil

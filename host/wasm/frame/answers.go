@@ -50,8 +50,16 @@ func SummaryFields(s *replay.Summary) []Field {
 		fields = append(fields, Field{Name: SharedHostKey, Var: &h.CapacityBlocks},
 			Field{Name: "shared_host.resident_blocks", Var: &h.ResidentBlocks}, Field{Name: "shared_host.used_blocks", Var: &h.UsedBlocks})
 	}
-	return append(fields, diskFields(s.Disk)...)
+	fields = append(fields, diskFields(s.Disk)...)
+	if a := s.Agents; a != nil {
+		fields = append(fields, Field{Name: AgentsKey, Var: &a.Plays}, Field{Name: "agents.completed", Var: &a.Completed},
+			Field{Name: "agents.latency_ms", Var: &a.Latency}, Field{Name: "agents.events", Var: &a.Events}, Field{Name: "agents.digest", Var: &a.Digest})
+	}
+	return fields
 }
+
+// AgentsKey is there if the summary is that of a graph.
+const AgentsKey = "agents.plays"
 
 func diskFields(d *offload.DiskStats) []Field {
 	if d == nil {

@@ -55,6 +55,8 @@ func get(b []byte, from any) []byte {
 		return Longs(appendBytesHead(b, 8*len(*p)), *p)
 	case *[config.MaxDrafts]float64:
 		return Floats(appendBytesHead(b, 8*len(*p)), p[:])
+	case *[32]byte:
+		return append(appendBytesHead(b, len(p)), p[:]...)
 	case *stats.Dist:
 		column := DistColumn(p)
 		return Floats(appendBytesHead(b, 8*len(column)), column)
@@ -201,6 +203,12 @@ func set(to any, v value) Error {
 			return WrongType
 		}
 		copy(p[:], AppendFloats(nil, v.bytes))
+		return OK
+	case *[32]byte:
+		if v.kind != bytes || len(v.bytes) != len(p) {
+			return WrongType
+		}
+		copy(p[:], v.bytes)
 		return OK
 	case *stats.Dist:
 		if v.kind != bytes || len(v.bytes)%8 != 0 || !SetDist(p, AppendFloats(nil, v.bytes)) {

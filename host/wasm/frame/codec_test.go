@@ -32,6 +32,7 @@ type everything struct {
 	Longs    []int64
 	Accepted [config.MaxDrafts]float64
 	Dist     stats.Dist
+	Digest   [32]byte
 }
 
 func (e *everything) fields() []Field {
@@ -39,15 +40,15 @@ func (e *everything) fields() []Field {
 		{Name: "bool", Var: &e.Bool}, {Name: "byte", Var: &e.Byte}, {Name: "int", Var: &e.Int}, {Name: "int32", Var: &e.Int32},
 		{Name: "int64", Var: &e.Int64}, {Name: "uint32", Var: &e.Uint32}, {Name: "uint64", Var: &e.Uint64}, {Name: "float", Var: &e.Float},
 		{Name: "text", Var: &e.Text}, {Name: "bytes", Var: &e.Bytes}, {Name: "floats", Var: &e.Floats}, {Name: "ints", Var: &e.Ints}, {Name: "longs", Var: &e.Longs},
-		{Name: "accepted", Var: &e.Accepted}, {Name: "dist", Var: &e.Dist},
+		{Name: "accepted", Var: &e.Accepted}, {Name: "dist", Var: &e.Dist}, {Name: "digest", Var: &e.Digest},
 	}
 }
 
 var someEverything = []everything{
 	{},
-	{true, 255, -1 << 62, -5, math.MinInt64, math.MaxUint32, math.MaxUint64, math.Inf(-1), strings.Repeat("ä", 200), []byte{0, 1}, []float64{0.1, math.Copysign(0, -1), math.Pi}, []int32{-1, 7}, []int64{math.MinInt64, 1 << 40}, [5]float64{1, 2, 3, 4, 5}, stats.Dist{Mean: 1, Std: 9}},
-	{false, 128, 1 << 62, 40000, 1<<32 + 1, 1 << 16, 1 << 40, 1e-310, strings.Repeat("x", 31), make([]byte, 300), nil, nil, nil, [5]float64{}, stats.Dist{}},
-	{false, 127, -33, -129, -32769, 256, 1<<63 - 1, -0.5, strings.Repeat("x", 70000), make([]byte, 70000), nil, nil, nil, [5]float64{}, stats.Dist{}},
+	{true, 255, -1 << 62, -5, math.MinInt64, math.MaxUint32, math.MaxUint64, math.Inf(-1), strings.Repeat("ä", 200), []byte{0, 1}, []float64{0.1, math.Copysign(0, -1), math.Pi}, []int32{-1, 7}, []int64{math.MinInt64, 1 << 40}, [5]float64{1, 2, 3, 4, 5}, stats.Dist{Mean: 1, Std: 9}, [32]byte{3, 31: 9}},
+	{false, 128, 1 << 62, 40000, 1<<32 + 1, 1 << 16, 1 << 40, 1e-310, strings.Repeat("x", 31), make([]byte, 300), nil, nil, nil, [5]float64{}, stats.Dist{}, [32]byte{}},
+	{false, 127, -33, -129, -32769, 256, 1<<63 - 1, -0.5, strings.Repeat("x", 70000), make([]byte, 70000), nil, nil, nil, [5]float64{}, stats.Dist{}, [32]byte{}},
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -117,6 +118,7 @@ func TestRefusals(t *testing.T) {
 		"odd longs":         {pair("longs", 0xC4, 4, 1, 2, 3, 4), Fault{Code: WrongType, Name: "longs"}},
 		"few rates":         {pair("accepted", append([]byte{0xC4, 32}, make([]byte, 32)...)...), Fault{Code: WrongType, Name: "accepted"}},
 		"short dist":        {pair("dist", append([]byte{0xC4, 8}, make([]byte, 8)...)...), Fault{Code: WrongType, Name: "dist"}},
+		"short digest":      {pair("digest", append([]byte{0xC4, 31}, make([]byte, 31)...)...), Fault{Code: WrongType, Name: "digest"}},
 		"number for a bool": {pair("bool", 1), Fault{Code: WrongType, Name: "bool"}},
 		"bytes for text":    {pair("text", 0xC4, 0), Fault{Code: WrongType, Name: "text"}},
 		"text for bytes":    {pair("bytes", 0xA0), Fault{Code: WrongType, Name: "bytes"}},
@@ -178,13 +180,13 @@ var liveOnly = []string{
 }
 
 // leaves visits every variable below a struct with its dotted name. The
-// summary of a graph of agents, scaling and samples do not cross.
+// outcomes of a graph of agents (a table), scaling and samples do not cross.
 func leaves(prefix string, v reflect.Value, visit func(name string, p any)) {
 	for i := range v.NumField() {
 		f := v.Field(i)
 		name := prefix + snake(v.Type().Field(i).Name)
 		switch f.Type() {
-		case reflect.TypeFor[*replay.AgentsSummary](),
+		case reflect.TypeFor[[]replay.PlayOutcome](),
 			reflect.TypeFor[config.Scaling](), reflect.TypeFor[config.Samples]():
 			continue
 		}

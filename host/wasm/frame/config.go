@@ -1,6 +1,11 @@
 package frame
 
-import "github.com/dryserve/dryserve/core/config"
+import (
+	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/intake"
+	"github.com/dryserve/dryserve/core/trace"
+	"github.com/dryserve/dryserve/core/weka"
+)
 
 // Run is what Configure describes: a run, and which of the core's twins is to
 // simulate it.
@@ -8,7 +13,42 @@ type Run struct {
 	config.Replay
 	Plain    bool // see replay.Options
 	Eventful bool
-	Delta    bool // the trace says in each turn only what is new
+	Record   bool // see replay.Options; TakeRecording has the recording
+
+	// How the trace is read, see intake.Options.
+	Format            intake.Format
+	WantBlockSize     int
+	SharedPrefixRatio float64
+	PrefixGroups      uint32
+	ExecutionModel    string
+	NestedBasis       weka.Basis
+}
+
+// Intake is how the trace is read.
+func (r *Run) Intake() intake.Options {
+	return intake.Options{
+		Format: r.Format, TraceBlockSize: r.TraceBlockSize, WantBlockSize: r.WantBlockSize, Concurrency: r.Concurrency > 0, ArrivalSpeedup: r.ArrivalSpeedup,
+		SharedPrefixRatio: r.SharedPrefixRatio, PrefixGroups: r.PrefixGroups, Lanes: r.Lanes, Model: r.ExecutionModel != "",
+		NestedBasis: r.NestedBasis, MaxLine: trace.MaxLine,
+	}
+}
+
+// checkIntake refuses what no reader of traces takes.
+func (r *Run) checkIntake() Fault {
+	name := ""
+	switch {
+	case r.Format > intake.BurstGPT:
+		name = "format"
+	case r.WantBlockSize < 0:
+		name = "want_block_size"
+	case !(r.SharedPrefixRatio >= 0 && r.SharedPrefixRatio <= 1):
+		name = "shared_prefix_ratio"
+	case r.NestedBasis > weka.Relative:
+		name = "nested_basis"
+	default:
+		return Fault{}
+	}
+	return Fault{Code: NotInRange, Name: name}
 }
 
 // BackendKey and PrefillBackendKey are the keys that decide what absent ones of
@@ -63,7 +103,13 @@ func (r *Run) plainFields() []Field {
 		Field{Name: "routing.ask_load", Var: &r.Routing.AskLoad},
 		Field{Name: "plain", Var: &r.Plain},
 		Field{Name: "eventful", Var: &r.Eventful},
-		Field{Name: "delta", Var: &r.Delta})
+		Field{Name: "record", Var: &r.Record},
+		Field{Name: "format", Var: (*uint8)(&r.Format)},
+		Field{Name: "want_block_size", Var: &r.WantBlockSize},
+		Field{Name: "shared_prefix_ratio", Var: &r.SharedPrefixRatio},
+		Field{Name: "prefix_groups", Var: &r.PrefixGroups},
+		Field{Name: "execution_model", Var: &r.ExecutionModel},
+		Field{Name: "nested_basis", Var: (*uint8)(&r.NestedBasis)})
 }
 
 // poolFields are those of the pool that computes prompts.
@@ -89,6 +135,9 @@ func DecodeRun(b []byte) (*Run, Fault) {
 	fields = append(fields, below("routing.load_grid.", gridFields(&grid))...)
 	fields = append(fields, routerFields(&router)...)
 	if f := Decode(b, append(fields, policy.fields()...)); f.Code != OK {
+		return nil, f
+	}
+	if f := r.checkIntake(); f.Code != OK {
 		return nil, f
 	}
 	trimTables(&r.Engine.Timing)

@@ -26,19 +26,24 @@ type Op uint32
 
 // The operations.
 const (
-	Configure  Op = 1 + iota // describe the run
-	Feed                     // text of the trace
-	Step                     // simulate some events
-	Progress                 // how far the run is
-	Summarize                // the numbers of the report
-	Records                  // one row per request that has ended
-	Unservable               // requests that can never be served
-	Turns                    // requests of the workload
-	Sessions                 // sessions of the workload
-	Synthesize               // make the workload instead of feeding it
-	Handoffs                 // besides of each row of Records, of two pools
-	Routes                   // what the KV router said of each request
-	Direct                   // the workers that requests go to, in mode direct
+	Configure     Op = 1 + iota // describe the run
+	Feed                        // text of the trace
+	Step                        // simulate some events
+	Progress                    // how far the run is
+	Summarize                   // the numbers of the report
+	Records                     // one row per request that has ended
+	Unservable                  // requests that can never be served
+	Turns                       // requests of the workload
+	Sessions                    // sessions of the workload
+	Synthesize                  // make the workload instead of feeding it
+	Handoffs                    // besides of each row of Records, of two pools
+	Routes                      // what the KV router said of each request
+	Direct                      // the workers that requests go to, in mode direct
+	TakeRecording               // what happened since it was called last
+	Graph                       // what a graph of requests is as a whole
+	Nodes                       // besides of each row of Turns, of a graph
+	Plays                       // the plays of a graph
+	Outcomes                    // what became of them
 )
 
 // Status is what a simulation waits for.
@@ -74,10 +79,14 @@ const (
 	UnknownHandle       // found: the handle
 	WrongState          // found: the Status, in which the operation has no place
 	BadConfig           // code, field: core/config's Code and Field
-	BadLine             // code, field, key, start, end: core/trace's Fault; line, text, lines, rows
-	BadRow              // code, session, turn, found, limit, ms: core/workload's Fault; line, input_length, ids, session_id, lines, rows
+	BadLine             // code, field, key, start, end: core/trace's Fault; line, text, outer, inner, single, lines, rows
+	BadRow              // code, field, session, turn, found, limit, ms: core/workload's Fault; line, input_length, ids, session_id, lines, rows
 	BadRouter           // code, field: core/config's RouterCode and RouterField
 	BadPolicy           // code: core/config's PolicyCode; class, bucket: which one; name
+	BadTrace            // code, found, limit: core/intake's Code; line, lines, rows
+	BadGraph            // code, field, found, limit, ms, name, other: core/agentic's Fault; line, lines, rows
+	BadRecord           // code, field, found, limit, ms, name, other, row, graph: core/dynamo's Fault; line, lines, rows
+	BadObject           // code, field, found, limit, found64, limit64, name, outer, inner, graph: core/weka's Fault; line, lines, rows
 )
 
 // Fault is why a frame cannot be read.

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/synth"
-	"github.com/dryserve/dryserve/core/trace"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/frames.md instead of comparing")
@@ -25,6 +25,7 @@ const page = "../../../docs/frames.md"
 // packages are where the numbers of the tables are declared.
 var packages = map[string]string{
 	"frame": ".", "config": "../../../core/config", "trace": "../../../core/trace", "workload": "../../../core/workload",
+	"intake": "../../../core/intake", "agentic": "../../../core/agentic", "dynamo": "../../../core/dynamo", "weka": "../../../core/weka",
 }
 
 var table = regexp.MustCompile(`(?s)<!-- table: (\w+)\.(\w+) -->\n.*?<!-- end -->\n`)
@@ -45,7 +46,7 @@ func TestTables(t *testing.T) {
 		}
 		return fmt.Sprintf("<!-- table: %s.%s -->\n| %s | | |\n|---|---|---|\n%s<!-- end -->\n", m[1], m[2], m[2], strings.Join(rows, ""))
 	})
-	if tables != 11 {
+	if tables != 15 {
 		t.Errorf("%d tables", tables)
 	}
 	if *update {
@@ -124,12 +125,11 @@ func TestKeysAreDocumented(t *testing.T) {
 	run := Run{Replay: config.Replay{Engine: config.Engine{Timing: config.Timing{Profile: &config.ProfileTable{}, Grid: &config.GridTable{}}}}}
 	run.Prefill.Workers = 1
 	run.Routing = config.Routing{Router: &config.Router{Policy: &config.RouterPolicy{}}, LoadGrid: &config.GridTable{}}
-	line, row := TraceFault{}, TraceFault{}
-	line.Parse.Code = trace.CutOff
 	n := 0
 	for _, fields := range [][]Field{
-		run.Fields(), SummaryFields(&replay.Summary{SharedHost: &replay.HostPool{}}), (&RowColumns{}).Fields(), (&Feeding{}).Fields(), (&Fed{}).AllFields(),
-		SpecFields(&synth.Spec{}), (&Progressed{}).RouterFields(), (&HandoffColumns{}).Fields(), (&RouteColumns{}).Fields(),
+		run.Fields(), SummaryFields(&replay.Summary{SharedHost: &replay.HostPool{}, Agents: &replay.AgentsSummary{}}), (&RowColumns{}).Fields(), (&Feeding{}).Fields(), (&Fed{}).AllFields(),
+		SpecFields(&synth.Spec{}), (&Progressed{}).RouterFields(), (&HandoffColumns{}).Fields(), (&RouteColumns{}).Fields(), (&RecordingColumns{}).Fields(),
+		(&GraphAbout{}).Fields(), (&NodeColumns{}).Fields(), (&PlayColumns{}).Fields(), (&OutcomeColumns{}).Fields(),
 		(&Progressed{}).QueryFields(), (&Stepping{}).Fields(true), (&Part{}).Fields(), (&TurnColumns{}).Fields(), (&SessionColumns{}).Fields(),
 	} {
 		for _, f := range fields {
@@ -142,10 +142,13 @@ func TestKeysAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range append(line.Fields(), row.Fields()...) {
-		n++
-		if !strings.Contains(string(text), f.Name) {
-			t.Errorf("docs/frames.md does not name %s", f.Name)
+	for kind := intake.ByTrace; kind <= intake.ByObject; kind++ {
+		fault := TraceFault{Finding: intake.Finding{Kind: kind}}
+		for _, f := range fault.Fields() {
+			n++
+			if !strings.Contains(string(text), f.Name) {
+				t.Errorf("docs/frames.md does not name %s", f.Name)
+			}
 		}
 	}
 	if n < 150 {

@@ -1,15 +1,12 @@
 package frame
 
 import (
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/core/timing"
-	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
 )
-
-// MaxLine is the longest line of a trace, in bytes.
-const MaxLine = trace.MaxLine
 
 // MaxReserve is the most rows that a Feed may reserve room for.
 const MaxReserve = 1 << 20
@@ -28,28 +25,40 @@ func (f *Fault) Fields() []Field {
 
 // Feeding is the request of Feed.
 type Feeding struct {
-	Text    []byte // the next part of the trace
+	Text    []byte // the next part of the file
 	End     bool   // and the last one
+	More    bool   // with End: another file follows
 	Reserve int    // rows to make room for, about
+	File    string // with the first part: its path below the trace's
+	Size    int64  // and its bytes, -1: unknown
 }
 
 // Fields lists its keys.
 func (f *Feeding) Fields() []Field {
-	return []Field{{Name: "text", Var: &f.Text, Need: true}, {Name: "end", Var: &f.End}, {Name: "reserve", Var: &f.Reserve}}
+	return []Field{
+		{Name: "text", Var: &f.Text, Need: true}, {Name: "end", Var: &f.End}, {Name: "reserve", Var: &f.Reserve},
+		{Name: "more", Var: &f.More}, {Name: FileKey, Var: &f.File}, {Name: "size", Var: &f.Size},
+	}
 }
+
+// FileKey begins a file.
+const FileKey = "file"
 
 // Fed is the answer: what was read so far and, at the end, what the workload
 // has.
 type Fed struct {
-	Lines, Rows     int64
-	Turns, Sessions int
-	BlockSizes      workload.BlockSizes
-	Named, Drawn    bool // see workload.Workload
+	Lines, Rows, Failed int64
+	Format              intake.Format // Auto: not known yet
+	Turns, Sessions     int
+	BlockSizes          workload.BlockSizes
+	Named, Drawn        bool // see workload.Workload
+	Unlined             bool
+	Graph               bool // it is one of requests that wait for each other
 }
 
 // Fields lists the keys before the end.
 func (f *Fed) Fields() []Field {
-	return []Field{{Name: "lines", Var: &f.Lines}, {Name: "rows", Var: &f.Rows}}
+	return []Field{{Name: "lines", Var: &f.Lines}, {Name: "rows", Var: &f.Rows}, {Name: "failed", Var: &f.Failed}, {Name: "format", Var: (*uint8)(&f.Format)}}
 }
 
 // AllFields lists the keys at the end.
@@ -59,7 +68,8 @@ func (f *Fed) AllFields() []Field {
 		Field{Name: "turns", Var: &f.Turns}, Field{Name: "sessions", Var: &f.Sessions},
 		Field{Name: "odd_rows", Var: &b.Rows}, Field{Name: "odd_line", Var: &b.FirstLine},
 		Field{Name: "block_size_min", Var: &b.Min}, Field{Name: "block_size_max", Var: &b.Max},
-		Field{Name: "named", Var: &f.Named}, Field{Name: "drawn", Var: &f.Drawn})
+		Field{Name: "named", Var: &f.Named}, Field{Name: "drawn", Var: &f.Drawn},
+		Field{Name: "unlined", Var: &f.Unlined}, Field{Name: "graph", Var: &f.Graph})
 }
 
 // SpecFields lists the keys of Synthesize.
@@ -166,12 +176,32 @@ func (p *Part) Fields() []Field {
 }
 
 // TurnColumns are the requests of a workload in file order: their session,
-// their place in it, and the turn after them, -1: none.
-type TurnColumns struct{ Session, Index, Next []int32 }
+// their place in it, the turn after them, -1: none, and the tokens of prompt and
+// answer that the trace names.
+type TurnColumns struct{ Session, Index, Next, Input, Output []int32 }
 
 // Fields lists the columns.
 func (c *TurnColumns) Fields() []Field {
-	return []Field{{Name: "session", Var: &c.Session}, {Name: "index", Var: &c.Index}, {Name: "next", Var: &c.Next}}
+	return []Field{{Name: "session", Var: &c.Session}, {Name: "index", Var: &c.Index}, {Name: "next", Var: &c.Next},
+		{Name: "input", Var: &c.Input}, {Name: "output", Var: &c.Output}}
+}
+
+// Add appends a row.
+func (c *TurnColumns) Add(t *workload.Turn) {
+	push(&c.Session, t.Session)
+	push(&c.Index, t.Index)
+	push(&c.Next, t.Next)
+	push(&c.Input, t.Input)
+	push(&c.Output, t.Output)
+}
+
+// Turns appends the columns' rows; false: they do not belong together.
+func (c *TurnColumns) Turns(to []workload.Turn) ([]workload.Turn, bool) {
+	n, ok := even(c.Fields())
+	for i := range n {
+		to = append(to, workload.Turn{Session: c.Session[i], Index: c.Index[i], Next: c.Next[i], Input: c.Input[i], Output: c.Output[i]})
+	}
+	return to, ok
 }
 
 // SessionColumns are the sessions of a workload in file order: their first
@@ -184,31 +214,4 @@ type SessionColumns struct {
 // Fields lists the columns.
 func (c *SessionColumns) Fields() []Field {
 	return []Field{{Name: "first", Var: &c.First}, {Name: "line", Var: &c.Line}, {Name: "id_length", Var: &c.IDLength}, {Name: "ids", Var: &c.IDs}}
-}
-
-// TraceFault is what is wrong with a trace, as BadLine and BadRow say it.
-type TraceFault struct {
-	workload.Finding
-	Lines, Rows int64 // read until then
-}
-
-// Fields lists what the error has, its code first.
-func (t *TraceFault) Fields() []Field {
-	code := BadRow
-	p, r := &t.Parse, &t.Row
-	if p.Code != trace.OK {
-		code = BadLine
-	}
-	fields := []Field{
-		{Name: "error", Var: (*uint8)(&code), Need: true}, {Name: "lines", Var: &t.Lines}, {Name: "rows", Var: &t.Rows}, {Name: "line", Var: &t.Line},
-	}
-	if code == BadLine {
-		return append(fields, Field{Name: "code", Var: (*uint8)(&p.Code)}, Field{Name: "field", Var: (*uint8)(&p.Field)},
-			Field{Name: "key", Var: &p.Key}, Field{Name: "start", Var: &p.Start}, Field{Name: "end", Var: &p.End},
-			Field{Name: "text", Var: &t.Text})
-	}
-	return append(fields, Field{Name: "code", Var: (*uint8)(&r.Code)},
-		Field{Name: "session", Var: &r.Session}, Field{Name: "turn", Var: &r.Turn},
-		Field{Name: "found", Var: &r.Found}, Field{Name: "limit", Var: &r.Limit}, Field{Name: "ms", Var: &r.Ms},
-		Field{Name: "input_length", Var: &t.InputLength}, Field{Name: "ids", Var: &t.IDs}, Field{Name: "session_id", Var: &t.SessionID})
 }

@@ -14,6 +14,7 @@ package guest
 
 import (
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/wasm/frame"
@@ -29,10 +30,12 @@ type Guest struct {
 type sim struct {
 	status  frame.Status
 	run     frame.Run
-	read    *workload.Reader   // until all text is fed
+	read    *intake.Feeder     // until all text is fed
 	load    *workload.Workload // from then on
 	replay  *replay.Sim        // from the first step on
 	summary *replay.Summary    // once asked for
+	tape    replay.Recording   // what was taken last
+	columns frame.RecordingColumns
 }
 
 // Open opens a simulation and returns its handle, which is never 0 and never
@@ -99,6 +102,16 @@ func (g *Guest) Call(handle uint32, op frame.Op, request []byte) []byte {
 		return g.routes(s, request)
 	case frame.Direct:
 		return g.direct(s, request)
+	case frame.TakeRecording:
+		return g.recording(s, request)
+	case frame.Graph:
+		return g.graph(s, request)
+	case frame.Nodes:
+		return g.nodes(s, request)
+	case frame.Plays:
+		return g.plays(s, request)
+	case frame.Outcomes:
+		return g.outcomes(s, request)
 	}
 	return g.refuse(frame.Fault{Code: frame.UnknownOp, Found: int64(op)})
 }
@@ -156,7 +169,7 @@ func (g *Guest) configure(s *sim, request []byte) []byte {
 		return g.answer
 	}
 	s.run, s.status = *run, frame.Idle
-	s.read = workload.NewReader(run.TraceBlockSize, frame.MaxLine)
+	s.read = intake.NewFeeder(run.Intake())
 	return g.say()
 }
 

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/synth"
@@ -10,27 +11,36 @@ import (
 )
 
 func (g *Guest) feed(s *sim, request []byte) []byte {
-	var in frame.Feeding
+	in := frame.Feeding{Size: -1}
 	if !g.place(s, frame.Idle) || !g.read(request, in.Fields()...) {
 		return g.answer
 	}
-	if in.Reserve < 0 || in.Reserve > frame.MaxReserve {
+	switch {
+	case in.Reserve < 0 || in.Reserve > frame.MaxReserve:
 		return g.refuse(frame.Fault{Code: frame.NotInRange, Name: "reserve"})
+	case in.More && !in.End:
+		return g.refuse(frame.Fault{Code: frame.MissingKey, Name: "end"})
+	case in.File == "" && s.read.Ended():
+		return g.refuse(frame.Fault{Code: frame.MissingKey, Name: frame.FileKey})
+	case in.File != "" && !s.read.Ended() && !s.read.Fresh():
+		return g.refuse(frame.Fault{Code: frame.NotInRange, Name: frame.FileKey})
 	}
 	if in.Reserve > 0 {
 		s.read.Reserve(in.Reserve)
 	}
+	if in.File != "" {
+		s.read.File(in.File, in.Size)
+	}
 	found := s.read.Feed(in.Text, in.End)
-	if found.OK() && in.End {
-		cfg := &s.run.Replay
-		s.load, found = s.read.Finish(workload.Options{Concurrency: cfg.Concurrency > 0, ArrivalSpeedup: cfg.ArrivalSpeedup, Delta: s.run.Delta})
+	if found.OK() && in.End && !in.More {
+		s.load, found = s.read.Finish()
 	}
 	if !found.OK() {
 		s.status = frame.Failed
 		return g.finding(&found, s.read)
 	}
-	fed := frame.Fed{Lines: s.read.Lines(), Rows: s.read.Rows()}
-	if !in.End {
+	fed := frame.Fed{Lines: s.read.Lines(), Rows: s.read.Rows(), Failed: s.read.Failed(), Format: s.read.Format()}
+	if s.load == nil {
 		return g.say(fed.Fields()...)
 	}
 	return g.whole(s, &fed)
@@ -41,7 +51,7 @@ func (g *Guest) whole(s *sim, fed *frame.Fed) []byte {
 	s.read, s.status = nil, frame.Running
 	w := s.load
 	fed.Turns, fed.Sessions, fed.BlockSizes = len(w.Turns), len(w.Sessions), w.BlockSizes
-	fed.Named, fed.Drawn = w.NamesSessions(s.run.Concurrency > 0), w.Drawn
+	fed.Named, fed.Drawn, fed.Unlined, fed.Graph = w.NamesSessions(s.run.Concurrency > 0), w.Drawn, w.Unlined, w.Graph != nil
 	return g.say(fed.AllFields()...)
 }
 
@@ -51,7 +61,7 @@ func (g *Guest) synthesize(s *sim, request []byte) []byte {
 		return g.answer
 	}
 	switch {
-	case s.read.Lines() > 0:
+	case !s.read.Fresh():
 		return g.refuse(frame.Fault{Code: frame.WrongState, Found: int64(s.status)})
 	case spec.Arrival > synth.Constant:
 		return g.refuse(frame.Fault{Code: frame.NotInRange, Name: "arrival"})
@@ -65,15 +75,15 @@ func (g *Guest) synthesize(s *sim, request []byte) []byte {
 	w, f := synth.Build(spec, workload.Options{Concurrency: cfg.Concurrency > 0, ArrivalSpeedup: cfg.ArrivalSpeedup})
 	if f.Code != workload.OK {
 		s.status = frame.Failed
-		return g.finding(&workload.Finding{Row: f, Line: f.Line, InputLength: -1}, s.read)
+		return g.finding(&intake.Finding{Kind: intake.ByRow, Row: f, Line: f.Line, InputLength: -1}, s.read)
 	}
 	s.load = w
 	return g.whole(s, &frame.Fed{})
 }
 
 // finding answers with what is wrong with the trace.
-func (g *Guest) finding(found *workload.Finding, read *workload.Reader) []byte {
-	t := frame.TraceFault{Finding: *found, Lines: read.Lines(), Rows: read.Rows()}
+func (g *Guest) finding(found *intake.Finding, read *intake.Feeder) []byte {
+	t := frame.TraceFault{Finding: *found, Lines: read.Lines(), Rows: read.Rows(), Failed: read.Failed()}
 	return g.say(t.Fields()...)
 }
 
@@ -94,7 +104,7 @@ func (g *Guest) step(s *sim, request []byte) []byte {
 			if s.run.Routing.Mode == config.Direct && s.load.Targets == nil { // nothing says where
 				return g.refuse(frame.Fault{Code: frame.WrongState, Found: int64(s.status)})
 			}
-			s.replay = replay.New(s.run.Replay, s.load, replay.Options{Plain: s.run.Plain, Eventful: s.run.Eventful})
+			s.replay = replay.New(s.run.Replay, s.load, replay.Options{Plain: s.run.Plain, Eventful: s.run.Eventful, Record: s.run.Record})
 		}
 		s.status = statusOf(s.replay.Step(in.Events))
 	}
@@ -157,9 +167,15 @@ func (g *Guest) summarize(s *sim, request []byte) []byte {
 	if !g.ended(s) || !g.read(request) {
 		return g.answer
 	}
+	return g.say(frame.SummaryFields(s.reduced())...)
+}
+
+// reduced is the summary of a run that has ended. It is made once: making it
+// sorts the samples.
+func (s *sim) reduced() *replay.Summary {
 	if s.summary == nil {
 		summary := s.replay.Summary()
 		s.summary = &summary
 	}
-	return g.say(frame.SummaryFields(s.summary)...)
+	return s.summary
 }

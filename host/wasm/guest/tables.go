@@ -68,9 +68,7 @@ func (g *Guest) turns(s *sim, request []byte) []byte {
 	var c frame.TurnColumns
 	for i := from; i < to; i++ {
 		t := &all[i]
-		c.Session = append(c.Session, t.Session)
-		c.Index = append(c.Index, t.Index)
-		c.Next = append(c.Next, t.Next)
+		c.Add(t)
 	}
 	return g.say(c.Fields()...)
 }
@@ -126,6 +124,19 @@ func (g *Guest) routes(s *sim, request []byte) []byte {
 		c.Add(s.replay.Route(int32(i)))
 	}
 	return g.say(c.Fields()...)
+}
+
+// recording gives out what happened since it was asked last.
+func (g *Guest) recording(s *sim, request []byte) []byte {
+	if !g.read(request) {
+		return g.answer
+	}
+	if s.replay == nil || !s.run.Record {
+		return g.refuse(frame.Fault{Code: frame.WrongState, Found: int64(s.status)})
+	}
+	s.replay.TakeRecording(&s.tape)
+	s.columns.Set(&s.tape)
+	return g.say(s.columns.Fields()...)
 }
 
 // direct takes the worker of each turn.

@@ -54,6 +54,8 @@ func encode(e *msgpack.Encoder, from any) error {
 		return encodeBytes(e, frame.Longs(nil, *p))
 	case *[config.MaxDrafts]float64:
 		return encodeBytes(e, frame.Floats(nil, p[:]))
+	case *[32]byte:
+		return encodeBytes(e, p[:])
 	case *stats.Dist:
 		return encodeBytes(e, frame.Floats(nil, frame.DistColumn(p)))
 	}
@@ -155,6 +157,11 @@ func store(to, v any) error {
 			return fmt.Errorf("%T is no column of 8-byte numbers", v)
 		}
 		*p = frame.AppendLongs(nil, column)
+		return nil
+	case *[32]byte:
+		if b, ok := v.([]byte); !ok || copy(p[:], b) != len(b) || len(b) != len(p) {
+			return fmt.Errorf("%T is no digest", v)
+		}
 		return nil
 	case *stats.Dist:
 		column, err := floats(v)

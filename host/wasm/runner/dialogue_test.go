@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -90,6 +91,15 @@ func pooledRun() *frame.Run {
 const firstText = `{"timestamp":0,"input_length":10,"output_length":4,"hash_ids":[1,2,3],"session_id":"ä"}` + "\n" +
 	`{"timestamp":3,"input_length":4,"output_length":30,"hash_ids":[9]}` + "\n" + `{"timestamp":50,"inp`
 
+const talkText = `{"num_turns":1,"input_prompt_length":9,"assistant_response_length":[2],"tool_call_output_length":[3],"tool_call_latency":[0.01],"final_assistant_response_length":4}` + "\n"
+
+const graphText = `{"schema":"dynamo.agentic_mooncake","version":2,"block_size":64,"hash_id_scope":"local","source":{"format":"f","digest":"d"}}` + "\n" +
+	`{"request_id":"a","play_id":"P","session_id":"S","model":"m","input_length":100,"output_length":2,"hash_ids":[1,2],"not_before_ms":0}` + "\n" +
+	`{"request_id":"b","play_id":"P","session_id":"S","model":"m","input_length":100,"output_length":2,"hash_ids":[1,2],"not_before_ms":0,` +
+	`"dependencies":[{"request_id":"a","trigger":"completion","relation":"sequence","delay_ms":5}]}` + "\n"
+
+const wekaText = `{"id":"t","models":["m"],"block_size":4,"hash_id_scope":"local","requests":[` + "\n" + `{"type":"n","t":0,"model":"m","in":5,"out":2,"hash_ids":[1,2]}]}`
+
 const restText = `ut_length":8,"output_length":2,"hash_ids":[1,2],"session_id":"ä"}` + "\n"
 
 // dialogues are calls to one simulation each.
@@ -101,7 +111,7 @@ func dialogues() map[string][]say {
 	simple := (&frame.Run{Replay: config.DefaultReplay(config.SGLang)}).Fields()
 	wrong := config.DefaultReplay(config.VLLM)
 	wrong.NumWorkers = 0
-	return map[string][]say{
+	all := map[string][]say{
 		"1 a run": {
 			{"configure", frame.Configure, smallRun().Fields(), nil},
 			{"feed the beginning", frame.Feed, text(firstText, false), nil},
@@ -186,10 +196,61 @@ func dialogues() map[string][]say {
 			{"too late", frame.Direct, []frame.Field{field("worker", ptr([]int32{1, 0, 1}))}, nil},
 			{"records", frame.Records, none, nil},
 		},
+		"B a recording": {
+			{"configure", frame.Configure, []frame.Field{field("record", ptr(true)), field("trace_block_size", ptr(4))}, nil},
+			{"feed", frame.Feed, text(firstText+restText, true), nil},
+			{"too early", frame.TakeRecording, none, nil},
+			{"some events", frame.Step, []frame.Field{field("events", ptr(6))}, nil},
+			{"take the recording", frame.TakeRecording, none, nil},
+			{"nothing new", frame.TakeRecording, none, nil},
+		},
 		"3 a line at fault": {
 			{"configure", frame.Configure, simple, nil},
 			{"feed", frame.Feed, text(strings.Replace(firstText, `30`, `"30"`, 1), true), nil},
 			{"progress", frame.Progress, none, nil},
+		},
+	}
+	maps.Copy(all, formatDialogues())
+	return all
+}
+
+// formatDialogues are those of traces in other formats.
+func formatDialogues() map[string][]say {
+	none := []frame.Field(nil)
+	return map[string][]say{
+		"C formats": {
+			{"no such format", frame.Configure, []frame.Field{field("format", ptr(9))}, nil},
+			{"configure", frame.Configure, []frame.Field{field("concurrency", ptr(1))}, nil},
+			{"not enough to tell", frame.Feed, []frame.Field{field("text", ptr([]byte(talkText[:20])))}, nil},
+			{"the rest", frame.Feed, []frame.Field{field("text", ptr([]byte(talkText[20:]))), field("end", ptr(true))}, nil},
+		},
+		"D options that do not fit": {
+			{"configure", frame.Configure, []frame.Field{field("format", ptr(4))}, nil},
+			{"feed", frame.Feed, []frame.Field{field("text", ptr([]byte(talkText))), field("end", ptr(true))}, nil},
+		},
+		"E a graph": {
+			{"configure", frame.Configure, []frame.Field{field("format", ptr(3)), field("execution_model", ptr("m")), field("lanes", ptr(1)), field("capture_requests", ptr(true))}, nil},
+			{"feed", frame.Feed, []frame.Field{field("text", ptr([]byte(graphText))), field("end", ptr(true))}, nil},
+			{"graph", frame.Graph, none, nil},
+			{"nodes", frame.Nodes, none, nil},
+			{"plays", frame.Plays, none, nil},
+			{"step", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+			{"summarize", frame.Summarize, none, nil},
+			{"outcomes", frame.Outcomes, none, nil},
+		},
+		"F a graph at fault": {
+			{"configure", frame.Configure, []frame.Field{field("execution_model", ptr("m"))}, nil},
+			{"feed", frame.Feed, []frame.Field{field("text", ptr([]byte(strings.Replace(graphText, `"request_id":"a","trigger"`, `"request_id":"z","trigger"`, 1)))), field("end", ptr(true))}, nil},
+		},
+		"G files of objects": {
+			{"configure", frame.Configure, []frame.Field{field("execution_model", ptr("m")), field("format", ptr(6))}, nil},
+			{"a file", frame.Feed, []frame.Field{field("text", ptr([]byte(wekaText))), field("file", ptr("one.json")), field("size", ptr(len(wekaText))), field("end", ptr(true)), field("more", ptr(true))}, nil},
+			{"no file", frame.Feed, []frame.Field{field("text", ptr([]byte(wekaText))), field("end", ptr(true))}, nil},
+			{"an object at fault", frame.Feed, []frame.Field{field("text", ptr([]byte(strings.Replace(wekaText, `"in":5`, `"in":0`, 1)))), field("file", ptr("two.json")), field("size", ptr(len(wekaText))), field("end", ptr(true))}, nil},
+		},
+		"H records at fault": {
+			{"configure", frame.Configure, []frame.Field{field("format", ptr(5))}, nil},
+			{"feed", frame.Feed, []frame.Field{field("text", ptr([]byte(`{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":1}`+"\n"))), field("end", ptr(true))}, nil},
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -39,6 +40,10 @@ type result struct {
 	Routed     []bool
 	Unservable []int32
 	IDs        []string
+	Lengths    []int32 // tokens of each prompt and answer
+	Graph      []any
+	Lanes      []int32 // by play
+	Recording  replay.Recording
 }
 
 // most is more events than any of the cases that end has.
@@ -47,11 +52,15 @@ const most = 1 << 16
 // native runs a case without frames.
 func native(t *testing.T, run frame.Run, load *workload.Workload) (r result) {
 	t.Helper()
-	s := replay.New(run.Replay, load, replay.Options{Plain: run.Plain, Eventful: run.Eventful})
-	switch s.Step(most) {
+	s := replay.New(run.Replay, load, replay.Options{Plain: run.Plain, Eventful: run.Eventful, Record: run.Record})
+	status := s.Step(most)
+	if run.Record {
+		s.TakeRecording(&r.Recording)
+	}
+	switch status {
 	case replay.Running:
 		r.Progress.Status = frame.Running
-		return r
+		return result{Progress: r.Progress}
 	case replay.Done:
 		r.Progress.Status = frame.Done
 		r.Summary, r.Records, r.Admissions, r.Unservable = s.Summary(), s.Records(), s.Admissions(), s.Unservable()
@@ -66,10 +75,39 @@ func native(t *testing.T, run frame.Run, load *workload.Workload) (r result) {
 		r.Progress.Fault.Router.Full.Class = 0 // it crosses as its name
 	}
 	r.Progress.Done, r.Progress.Total = s.Progress()
+	r.name(load)
+	if load.Graph != nil && status == replay.Done {
+		for i := range load.Graph.Plays {
+			r.Lanes = append(r.Lanes, s.Lane(int32(i)))
+		}
+	}
+	return r
+}
+
+// name notes what sessions, requests and plays are called and how they hang
+// together.
+func (r *result) name(load *workload.Workload) {
 	for i := range load.Sessions {
 		r.IDs = append(r.IDs, string(load.SessionID(int32(i))))
 	}
-	return r
+	for i := range load.Turns {
+		r.Lengths = append(r.Lengths, load.Turns[i].Input, load.Turns[i].Output)
+	}
+	g := load.Graph
+	if g == nil {
+		return
+	}
+	r.Graph = []any{g.BlockSize, g.SourceFormat, g.SourceDigest, g.NestedBasis, g.Digest, len(g.Nodes), len(g.Plays)}
+	for _, m := range g.Models {
+		r.IDs = append(r.IDs, string(g.Texts.At(m)))
+	}
+	for i := range load.Turns {
+		n := &g.Nodes[i]
+		r.IDs = append(r.IDs, fmt.Sprintf("%s in %s below %d", g.Request(int32(i)), g.PlayID(n.Play), n.Parent))
+	}
+	for i := range g.Plays {
+		r.IDs = append(r.IDs, fmt.Sprintf("%s from %d", g.PlayID(int32(i)), g.Plays[i].Root))
+	}
 }
 
 // ask notes where turns went.
@@ -80,22 +118,34 @@ func (r *result) ask(turns int, route func(turn int32) (replay.Route, bool)) {
 	}
 }
 
-// through runs a case through frames.
-func through(t *testing.T, guest port, run frame.Run, text []byte) (r result) {
+// feed feeds a whole Mooncake trace.
+func feed(t *testing.T, s *Sim, text []byte) {
+	t.Helper()
+	s.Reserve(10)
+	for end := false; !end; {
+		n := min(len(text), 1000)
+		end = n == len(text)
+		if _, f, err := s.Feed(text[:n], end, false); err != nil || !f.OK() {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		text = text[n:]
+	}
+}
+
+// fed runs a Mooncake trace through frames.
+func fed(t *testing.T, guest port, run frame.Run, text []byte) result {
 	t.Helper()
 	s, err := open(context.Background(), guest, run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Reserve(10)
-	for end := false; !end; {
-		n := min(len(text), 1000)
-		end = n == len(text)
-		if _, _, f, err := s.Feed(text[:n], end); err != nil || !f.OK() {
-			t.Fatalf("%+v, %v", f, err)
-		}
-		text = text[n:]
-	}
+	feed(t, s, text)
+	return s.run(t, run)
+}
+
+// run runs what was fed.
+func (s *Sim) run(t *testing.T, run frame.Run) (r result) {
+	t.Helper()
 	load, err := s.Outline()
 	if err != nil {
 		t.Fatal(err)
@@ -103,16 +153,19 @@ func through(t *testing.T, guest port, run frame.Run, text []byte) (r result) {
 	if r.Progress, err = s.Step(most); err != nil {
 		t.Fatal(err)
 	}
+	if run.Record {
+		if err := s.takeRecording(func(tape *replay.Recording) error { r.Recording = *tape; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if r.Progress.Status == frame.Running {
 		return result{Progress: frame.Progressed{Status: frame.Running}}
 	}
-	for i := range load.Sessions {
-		r.IDs = append(r.IDs, string(load.SessionID(int32(i))))
-	}
+	r.name(load)
 	if r.Progress.Status == frame.Failed {
 		return r
 	}
-	var errs [5]error
+	var errs [6]error
 	r.Summary, errs[0] = s.Summary()
 	r.Records, r.Admissions, errs[1] = s.Records()
 	r.Unservable, errs[2] = s.Unservable()
@@ -120,113 +173,184 @@ func through(t *testing.T, guest port, run frame.Run, text []byte) (r result) {
 	var route func(turn int32) (replay.Route, bool)
 	route, errs[4] = s.Routes()
 	r.ask(len(load.Turns), route)
+	if r.Summary.Agents != nil {
+		r.Lanes, errs[5] = s.Outcomes(r.Summary.Agents)
+	}
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// Random cases of every family give the same through the guest, natively and
-// in WebAssembly, as without it.
-func TestSameAsNative(t *testing.T) {
-	cases := 60
-	if testing.Short() {
-		cases = 12
-	}
-	done := map[frame.Status]int{}
-	pools, routers := 0, 0
-	for seed, ran := 0, 0; ran < cases; seed++ {
-		c, err := gen.FamilyCase(uint64(seed), gen.Families()[seed%len(gen.Families())])
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg, err := parity.Config(c.Kwargs)
-		if err != nil || cfg.Scaling.Policy != config.NoScaling || cfg.Samples.EveryMs > 0 {
-			continue // a case whose configuration is refused, or does not cross
-		}
-		read := workload.NewReader(cfg.TraceBlockSize, frame.MaxLine)
-		if f := read.Feed(c.Trace(), true); !f.OK() {
-			continue // or whose trace is
-		}
-		load, f := read.Finish(workload.Options{Concurrency: cfg.Concurrency > 0, ArrivalSpeedup: cfg.ArrivalSpeedup})
-		if !f.OK() {
-			continue
-		}
-		ran++
-		cfg.Parity = seed%2 == 0
-		run := frame.Run{Replay: cfg, Plain: seed%3 == 0}
-		want := native(t, run, load)
-		done[want.Progress.Status]++
-		if want.Progress.Status == frame.Done && cfg.Disaggregated() {
-			pools++
-		}
-		if want.Progress.Status == frame.Done && cfg.Routing.Mode == config.KVRouter {
-			routers++
-		}
-		for name, guest := range map[string]port{"natively": newNativePort(), "in WebAssembly": newWasmPort(t)} {
-			if d := cmp.Diff(want, through(t, guest, run, c.Trace()), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
-				t.Fatalf("%s, guest %s (-without +through frames):\n%s", c.Name, name, d)
-			}
-		}
-	}
-	if done[frame.Done] < cases/3 || pools < cases/20 || routers < cases/20 { // of the rest, several families do not cross
-		t.Errorf("only %v of %d cases end, %d in two pools, %d behind a KV router", done, cases, pools, routers)
+// described is the run of a case whose trace is read with these options.
+func described(cfg config.Replay, o tracefile.Options) frame.Run {
+	return frame.Run{
+		Replay: cfg, Format: o.Format, WantBlockSize: o.WantBlockSize, SharedPrefixRatio: o.SharedPrefixRatio, PrefixGroups: o.PrefixGroups,
+		ExecutionModel: o.ExecutionModel, NestedBasis: o.NestedBasis,
 	}
 }
 
-// A trace at fault gets the same sentence from both engines, whatever chunks
-// it comes in.
+// prepared is a random case of a family with its files; false: its options are
+// refused.
+func prepared(t *testing.T, dir string, seed int, family string) (paths []string, cfg config.Replay, o tracefile.Options, ok bool) {
+	t.Helper()
+	c, err := gen.FamilyCase(uint64(seed), family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg, err = parity.Config(c.Kwargs); err != nil || c.Synthetic != nil {
+		return nil, cfg, o, false
+	}
+	if o, err = parity.Options(c.Kwargs, cfg); err != nil {
+		return nil, cfg, o, false
+	}
+	if err := c.WriteInputs(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range c.Files {
+		paths = append(paths, filepath.Join(dir, name))
+	}
+	if len(paths) == 0 {
+		paths = []string{filepath.Join(dir, gen.TraceFile)}
+	}
+	return paths, cfg, o, true
+}
+
+// handed loads a trace natively and into a guest, which must count and say the
+// same.
+func handed(t *testing.T, paths []string, o tracefile.Options, guest port, run frame.Run) (s *Sim, load *workload.Workload) {
+	t.Helper()
+	loaded, want := tracefile.Load(context.Background(), paths, o)
+	s, err := open(context.Background(), guest, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Into = s
+	through, got := tracefile.Load(context.Background(), paths, o)
+	if (got == nil) != (want == nil) || got != nil && got.Error() != want.Error() || through.Info != loaded.Info || through.Format != loaded.Format {
+		t.Fatalf("%v:\ngot  %v %+v\nwant %v %+v", paths, got, through.Info, want, loaded.Info)
+	}
+	return s, loaded.Workload
+}
+
+// Random cases of every family give the same through the guest, natively and
+// in WebAssembly, as without it.
+func TestSameAsNative(t *testing.T) {
+	cases := 70
+	if testing.Short() {
+		cases = 14
+	}
+	done := map[frame.Status]int{}
+	pools, routers, graphs := 0, 0, 0
+	for seed, ran := 0, 0; ran < cases; seed++ {
+		family := gen.Families()[seed%len(gen.Families())]
+		paths, cfg, o, ok := prepared(t, t.TempDir(), seed, family)
+		if !ok || cfg.Scaling.Policy != config.NoScaling || cfg.Samples.EveryMs > 0 {
+			continue // does not cross
+		}
+		ran++
+		cfg.Parity = seed%2 == 0
+		run := described(cfg, o)
+		run.Plain, run.Record = seed%3 == 0, seed%4 == 0
+		var want result
+		for name, guest := range map[string]port{"natively": newNativePort(), "in WebAssembly": newWasmPort(t)} {
+			s, load := handed(t, paths, o, guest, run)
+			if load == nil {
+				continue
+			}
+			if want.IDs == nil {
+				want = native(t, run, load)
+			}
+			if d := cmp.Diff(want, s.run(t, run), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
+				t.Fatalf("%s, seed %d, guest %s (-without +through frames):\n%s", family, seed, name, d)
+			}
+		}
+		done[want.Progress.Status]++
+		if want.Progress.Status != frame.Done {
+			continue
+		}
+		if cfg.Disaggregated() {
+			pools++
+		}
+		if cfg.Routing.Mode == config.KVRouter {
+			routers++
+		}
+		if want.Graph != nil {
+			graphs++
+		}
+	}
+	if done[frame.Done] < cases/3 || pools < cases/20 || routers < cases/20 || graphs == 0 {
+		t.Errorf("only %v of %d cases end, %d in two pools, %d behind a KV router, %d of graphs", done, cases, pools, routers, graphs)
+	}
+}
+
+// spoilt is a text with a few faults.
+func spoilt(rand *gen.Rand, text []byte) []byte {
+	text = bytes.Clone(text)
+	for range rand.Between(1, 3) {
+		at := rand.Intn(len(text))
+		switch rand.Intn(4) {
+		case 0:
+			const odd = "0129-.e\"[]{},: \n\x00\xff"
+			text[at] = odd[rand.Intn(len(odd))]
+		case 1:
+			text = append(text[:at], text[min(len(text), at+rand.Between(1, 9)):]...)
+		case 2:
+			text = bytes.Replace(text, []byte(`"timestamp": `), []byte(`"delay": `), 1)
+		default:
+			text = append(text[:at:at], append([]byte("00000000000"[:rand.Between(1, 11)]), text[at:]...)...)
+		}
+		if len(text) == 0 {
+			text = []byte("\n")
+		}
+	}
+	return text
+}
+
+// A trace at fault gets the same sentence from both engines, whatever its
+// format and the chunks it comes in.
 func TestSameSentences(t *testing.T) {
 	rand := gen.NewRand(5)
-	dir := t.TempDir()
-	faults := 0
-	for seed := range 300 {
-		text := bytes.Clone(gen.Case(uint64(seed % 20)).Trace())
-		if len(text) > 3000 {
-			text = text[:bytes.LastIndexByte(text[:3000], '\n')+1]
+	faults := map[tracefile.Format]int{}
+	for seed := range 700 {
+		family := "formats"
+		if seed%7 == 0 {
+			family = "any"
 		}
-		for range rand.Between(1, 3) {
-			at := rand.Intn(len(text))
-			switch rand.Intn(4) {
-			case 0:
-				const odd = "0129-.e\"[]{},: \n\x00\xff"
-				text[at] = odd[rand.Intn(len(odd))]
-			case 1:
-				text = append(text[:at], text[min(len(text), at+rand.Between(1, 9)):]...)
-			case 2:
-				text = bytes.Replace(text, []byte(`"timestamp": `), []byte(`"delay": `), 1)
-			default:
-				text = append(text[:at:at], append([]byte("00000000000"[:rand.Between(1, 11)]), text[at:]...)...)
-			}
-			if len(text) == 0 {
-				text = []byte("\n")
-			}
+		paths, cfg, o, ok := prepared(t, t.TempDir(), seed, family)
+		if !ok {
+			continue
 		}
-		path := filepath.Join(dir, "t.jsonl")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
+		if seed%5 == 0 {
+			o.Format = tracefile.Auto
 		}
-		run := frame.Run{Replay: config.DefaultReplay(config.VLLM)}
-		if seed%3 == 0 {
-			run.Concurrency = 2
+		path := paths[rand.Intn(len(paths))]
+		for below := []string{path}; len(below) > 0; below, _ = filepath.Glob(filepath.Join(path, "*")) { // a directory
+			path = below[rand.Intn(len(below))]
 		}
-		o := tracefile.Options{Format: tracefile.Mooncake, TraceBlockSize: run.TraceBlockSize, Concurrency: run.Concurrency > 0, ArrivalSpeedup: 1}
-		loaded, want := tracefile.Load(context.Background(), []string{path}, o)
-		s, err := open(context.Background(), newNativePort(), run)
+		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Into = s
-		handed, got := tracefile.Load(context.Background(), []string{path}, o)
-		if (got == nil) != (want == nil) || got != nil && got.Error() != want.Error() || handed.Info != loaded.Info {
-			t.Fatalf("seed %d:\ngot  %v %+v\nwant %v %+v", seed, got, handed.Info, want, loaded.Info)
+		if len(text) == 0 {
+			continue
 		}
-		if want != nil {
-			faults++
+		if err := os.WriteFile(path, spoilt(rand, text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run := described(config.DefaultReplay(config.VLLM), o)
+		run.TraceBlockSize, run.Concurrency, run.Lanes, run.ArrivalSpeedup = cfg.TraceBlockSize, cfg.Concurrency, cfg.Lanes, cfg.ArrivalSpeedup
+		if run.Concurrency > 0 && run.Lanes > 0 {
+			continue
+		}
+		if _, load := handed(t, paths, o, newNativePort(), run); load == nil {
+			faults[o.Format]++
 		}
 	}
-	if faults < 100 {
-		t.Errorf("only %d traces are at fault", faults)
+	for f := tracefile.Auto; f <= tracefile.Weka; f++ {
+		if faults[f] < 10 && f != tracefile.MooncakeDelta {
+			t.Errorf("only %d traces in the format %s are at fault", faults[f], f)
+		}
 	}
 }
 
@@ -235,12 +359,12 @@ func TestParallel(t *testing.T) {
 	text := gen.Case(3).Trace()
 	run := frame.Run{Replay: config.DefaultReplay(config.VLLM)}
 	run.TraceBlockSize, run.CaptureRequests, run.Concurrency = 1<<20, true, 3
-	want := through(t, newNativePort(), run, text)
+	want := fed(t, newNativePort(), run, text)
 	var wg sync.WaitGroup
 	results := make([]result, 4)
 	for i := range results {
 		guest := newWasmPort(t)
-		wg.Go(func() { results[i] = through(t, guest, run, text) })
+		wg.Go(func() { results[i] = fed(t, guest, run, text) })
 	}
 	wg.Wait()
 	for i, got := range results {
@@ -259,9 +383,7 @@ func TestCancel(t *testing.T) {
 	}
 	defer s.Close()
 	text := []byte(strings.Repeat(`{"timestamp":0,"input_length":10,"output_length":50000,"hash_ids":[1]}`+"\n", 40))
-	if _, _, f, err := s.Feed(text, true); err != nil || !f.OK() {
-		t.Fatal(f, err)
-	}
+	feed(t, s, text)
 	steps := 0
 	p, err := s.Run(ctx, drive.Options{Progress: func(done, total int64) {
 		if steps++; steps == 2 {
@@ -286,7 +408,7 @@ func TestProvider(t *testing.T) {
 	run := frame.Run{Replay: config.DefaultReplay(config.VLLM)}
 	run.TraceBlockSize, run.NumWorkers = 1<<20, 2
 	run.Engine.Timing = config.Timing{Kind: config.Grid, Grid: g.Table}
-	want := through(t, newNativePort(), run, text)
+	want := fed(t, newNativePort(), run, text)
 	m := timing.New(run.Engine)
 	run.Engine.Timing = config.Timing{Kind: config.External}
 	asked := 0
@@ -302,9 +424,7 @@ func TestProvider(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, f, err := s.Feed(text, true); err != nil || !f.OK() {
-			t.Fatal(f, err)
-		}
+		feed(t, s, text)
 		p, err := s.Run(context.Background(), provider)
 		if err != nil || p.Status != frame.Done {
 			t.Fatalf("%+v, %v", p, err)
@@ -333,9 +453,7 @@ func TestBadProviders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, f, err := s.Feed([]byte(`{"timestamp":0,"input_length":10,"output_length":2,"hash_ids":[1]}`), true); err != nil || !f.OK() {
-			t.Fatal(f, err)
-		}
+		feed(t, s, []byte(`{"timestamp":0,"input_length":10,"output_length":2,"hash_ids":[1]}`))
 		if _, err := s.Run(ctx, o); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -369,7 +487,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	rows := bytes.Repeat([]byte(`{"timestamp":0,"input_length":10,"output_length":2,"hash_ids":[1]}`+"\n"), 2000)
 	for err == nil {
-		_, _, _, err = sims[0].Feed(rows, false)
+		_, _, err = sims[0].Feed(rows, false, false)
 	}
 	if want := "the simulation inside core.wasm has stopped: runtime: out of memory: "; !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want %s...", err, want)
@@ -377,9 +495,7 @@ func TestOutOfMemory(t *testing.T) {
 	if _, again := sims[0].Progress(); again == nil || again.Error() != err.Error() {
 		t.Errorf("afterwards: %v", again)
 	}
-	if _, _, f, err := sims[1].Feed(rows[:len(rows)/2000], true); err != nil || !f.OK() {
-		t.Fatal(f, err)
-	}
+	feed(t, sims[1], rows[:len(rows)/2000])
 	if p, err := sims[1].Run(ctx, drive.Options{}); err != nil || p.Status != frame.Done {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/intake"
 	"github.com/dryserve/dryserve/core/offload"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/core/workload"
 	"github.com/dryserve/dryserve/host/native/drive"
+	"github.com/dryserve/dryserve/host/native/tracefile"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 )
 
@@ -28,6 +30,10 @@ type Sim struct {
 	guest   port
 	reserve int
 	fed     frame.Fed
+	file    string // that begins with the next text, "": none
+	size    int64
+	columns frame.RecordingColumns
+	tape    replay.Recording
 }
 
 // Refusal is a guest's frame of an error that is no trace's fault.
@@ -138,37 +144,37 @@ func refusal(values map[string]any) error {
 // Reserve says how many rows more will come, about.
 func (s *Sim) Reserve(rows int) { s.reserve = min(max(rows, 0), frame.MaxReserve) }
 
-// Feed takes the next part of the trace, the last one with end. It returns how
-// many lines and rows there were so far, and what is wrong with them.
-func (s *Sim) Feed(text []byte, end bool) (lines, rows int64, f workload.Finding, err error) {
-	in := frame.Feeding{Text: text, End: end, Reserve: s.reserve}
-	s.reserve = 0
+// File begins the next file, see tracefile.Into.
+func (s *Sim) File(path string, size int64) { s.file, s.size = path, size }
+
+// Feed takes the next part of the trace, see tracefile.Into.
+func (s *Sim) Feed(text []byte, end, more bool) (tracefile.Counts, intake.Finding, error) {
+	in := frame.Feeding{Text: text, End: end, More: more, Reserve: s.reserve, File: s.file, Size: s.size}
+	s.reserve, s.file = 0, ""
 	values, err := s.values(frame.Feed, in.Fields())
 	if err != nil {
-		return 0, 0, f, err
+		return tracefile.Counts{}, intake.Finding{}, err
 	}
 	if _, refused := values["error"]; refused {
 		t, err := traceFault(values)
-		return t.Lines, t.Rows, t.Finding, err
+		return tracefile.Counts{Lines: t.Lines, Rows: t.Rows, Failed: t.Failed}, t.Finding, err
 	}
 	fields := s.fed.Fields()
-	if end {
+	if end && !more {
 		fields = s.fed.AllFields()
 	}
 	err = assign(values, fields)
-	return s.fed.Lines, s.fed.Rows, f, said(frame.Feed, err)
+	return tracefile.Counts{Lines: s.fed.Lines, Rows: s.fed.Rows, Failed: s.fed.Failed}, intake.Finding{}, said(frame.Feed, err)
 }
 
 // traceFault reads what is wrong with a workload out of a refusal, or returns
 // another refusal.
 func traceFault(values map[string]any) (t frame.TraceFault, err error) {
-	switch n, _ := whole(values["error"]); frame.Error(n) {
-	case frame.BadLine:
-		t.Parse.Code = 1 // chooses the fields
-	case frame.BadRow:
-	default:
+	n, _ := whole(values["error"])
+	if t.Kind = frame.KindOf(frame.Error(n)); t.Kind == intake.Nothing {
 		return t, refusal(values)
 	}
+	t.InputLength = -1
 	err = assign(values, t.Fields())
 	t.Row.Line = t.Line
 	return t, said(frame.Feed, err)
@@ -226,13 +232,19 @@ func (s *Sim) progressed(op frame.Op, request []frame.Field) (frame.Progressed, 
 }
 
 // Run steps to the end of the run, or of ctx; then the error is the context's.
-// Progress is told after each step that does not end with a question.
+// Progress is told after each step that does not end with a question. A Record
+// is for a run that Configure was told to record.
 func (s *Sim) Run(ctx context.Context, o drive.Options) (frame.Progressed, error) {
 	var pace drive.Pace
 	start := time.Now()
 	p, err := s.Step(pace.Events())
 	for err == nil {
 		pace.Took(time.Since(start))
+		if o.Record != nil {
+			if err := s.takeRecording(o.Record); err != nil {
+				return p, err
+			}
+		}
 		if o.Progress != nil && p.Status != frame.NeedTiming {
 			o.Progress(p.Done, p.Total)
 		}
@@ -268,6 +280,9 @@ func (s *Sim) Summary() (replay.Summary, error) {
 	}
 	if _, ok := values[frame.SharedHostKey]; ok {
 		summary.SharedHost = &replay.HostPool{}
+	}
+	if _, ok := values[frame.AgentsKey]; ok {
+		summary.Agents = &replay.AgentsSummary{}
 	}
 	if _, ok := values[frame.DiskKey]; ok {
 		summary.Disk = &offload.DiskStats{}

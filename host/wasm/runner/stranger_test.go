@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/synth"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 )
@@ -111,11 +112,11 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		s := &Sim{ctx: ctx, guest: canned(answer)}
 		s.fed.Turns, s.fed.Sessions = 2, 1
-		s.Feed(nil, true)
+		s.Feed(nil, true, false)
 		if s.fed.Turns < 0 || s.fed.Turns > 100 || s.fed.Sessions < 0 || s.fed.Sessions > 100 {
 			s.fed.Turns, s.fed.Sessions = 2, 1
 		}
-		s.Feed(nil, false)
+		s.Feed(nil, false, false)
 		s.Synthesize(synth.Spec{})
 		s.Step(1)
 		s.Progress()
@@ -125,6 +126,8 @@ func FuzzAnswers(f *testing.F) {
 		s.Handoffs()
 		s.Routes()
 		s.Direct(nil)
+		s.Outcomes(&replay.AgentsSummary{Plays: 2})
+		s.takeRecording(func(*replay.Recording) error { return nil })
 		s.Outline()
 		s.do(frame.Configure, nil, nil)
 	})

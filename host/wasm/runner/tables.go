@@ -101,6 +101,18 @@ func (s *Sim) Routes() (func(turn int32) (replay.Route, bool), error) {
 	}, err
 }
 
+// takeRecording gives what has happened since the last call to whom it may
+// concern.
+func (s *Sim) takeRecording(to func(*replay.Recording) error) error {
+	if err := s.do(frame.TakeRecording, nil, s.columns.Fields()); err != nil {
+		return err
+	}
+	if !s.columns.Get(&s.tape) {
+		return errColumns
+	}
+	return to(&s.tape)
+}
+
 // Direct says to which worker each turn goes, where the routing is direct.
 func (s *Sim) Direct(workers []int32) error {
 	return s.do(frame.Direct, []frame.Field{{Name: "worker", Var: &workers}}, nil)
@@ -112,19 +124,18 @@ func (s *Sim) Turns() int { return s.fed.Turns }
 // BlockSizes is what the trace says of its block size.
 func (s *Sim) BlockSizes() workload.BlockSizes { return s.fed.BlockSizes }
 
-// Outline returns the workload without its prompts and outputs: which turns
-// and sessions there are, and what they are called.
+// Outline returns the workload without its prompts and answers: which turns
+// and sessions there are, how long they are, and what they are called.
 func (s *Sim) Outline() (*workload.Workload, error) {
 	turns := make([]workload.Turn, 0, s.fed.Turns)
 	var t frame.TurnColumns
 	err := s.parts(frame.Turns, s.fed.Turns, t.Fields, func() (int, error) {
-		if len(t.Index) != len(t.Session) || len(t.Next) != len(t.Session) {
+		before := len(turns)
+		var ok bool
+		if turns, ok = t.Turns(turns); !ok {
 			return 0, errColumns
 		}
-		for i := range t.Session {
-			turns = append(turns, workload.Turn{Session: t.Session[i], Index: t.Index[i], Next: t.Next[i]})
-		}
-		return len(t.Session), nil
+		return len(turns) - before, nil
 	})
 	if err != nil {
 		return nil, err
@@ -155,6 +166,9 @@ func (s *Sim) Outline() (*workload.Workload, error) {
 	if w == nil {
 		return nil, errColumns
 	}
-	w.BlockSizes, w.Drawn = s.fed.BlockSizes, s.fed.Drawn
-	return w, nil
+	w.BlockSizes, w.Drawn, w.Unlined = s.fed.BlockSizes, s.fed.Drawn, s.fed.Unlined
+	if s.fed.Graph {
+		w.Graph, err = s.graph()
+	}
+	return w, err
 }

@@ -58,6 +58,7 @@ type job struct {
 	Trace    string            `json:"trace,omitempty"`
 	Files    map[string]string `json:"files,omitempty"`
 	Paths    map[string]string `json:"paths,omitempty"` // of the command line
+	Record   bool              `json:"record,omitempty"`
 }
 
 // outcome is what comes out of a job.
@@ -67,6 +68,7 @@ type outcome struct {
 	Shell                 string
 	Report, Requests, CSV string
 	Warnings              []string
+	Recording             *recording
 	Complaints            []complaint
 	Error                 string
 }

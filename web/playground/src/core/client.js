@@ -26,6 +26,7 @@ export { ComplaintError };
  * @property {(p: Progress) => void} [onProgress]
  * @property {AbortSignal} [signal] cancels the run; the promise is rejected with an AbortError
  * @property {Record<string, Source>} [files] durations that the scenario names
+ * @property {boolean} [record] fills the result's recording; the run takes longer
  * @property {string} [traceName] for sentences; that of the scenario by default
  */
 
@@ -74,7 +75,7 @@ export class Simulator {
     const w = scenario.workload;
     const named = w?.kind === 'sample' ? w.sample : w?.kind === 'file' ? w.name : '';
     const traceName = options.traceName ?? (trace instanceof File ? trace.name : named || 'the trace');
-    const message = { type: 'run', scenario, trace: absolute(trace), traceName, files: absoluteAll(options.files) };
+    const message = { type: 'run', scenario, trace: absolute(trace), traceName, files: absoluteAll(options.files), record: options.record === true };
     return this.ask(message, options);
   }
 

@@ -2,8 +2,11 @@
 // One scenario on one guest, from its trace to its result. Between steps others
 // get their turn, so that a run can be cancelled and its progress be told.
 
+import { Collector } from './collect.js';
+import { fleetOf } from './fleet.js';
 import { Guest, Op, Refusal, Status } from './guest.js';
 import { floats, ints } from './msgpack.js';
+import { recordingOf } from './recording.js';
 import { readSummary, reportJSON } from './report.js';
 import { Plan } from './scenario.js';
 import { complaintOf, failureSentence } from './sentences.js';
@@ -43,6 +46,7 @@ export class Cancelled extends Error {
  * @property {Source | null} trace its bytes; null for a synthetic workload
  * @property {string} traceName for sentences
  * @property {Record<string, Source>} files durations by name
+ * @property {boolean} record keep what charts need; a run takes longer then
  * @property {(p: Progress) => void} progress
  * @property {() => Promise<boolean>} goOn lets others have their turn; false: the run is cancelled
  */
@@ -113,6 +117,8 @@ class Simulation {
     this.wallMs = 0;
     /** @type {string[]} */
     this.warnings = [];
+    /** @type {Collector | null} */
+    this.collector = null;
   }
 
   /** @param {number} op @param {Pairs} [request] */
@@ -131,7 +137,7 @@ class Simulation {
   }
 
   configure() {
-    this.call(Op.Configure, this.plan.configure());
+    this.call(Op.Configure, { ...this.plan.configure(), ...(this.around?.record ? { record: true } : {}) });
   }
 
   async load() {
@@ -200,12 +206,15 @@ class Simulation {
     const around = this.outside();
     around.progress({ stage: 'simulating', done: 0, total: this.turns });
     await this.breathe();
+    const collector = around.record ? new Collector(fleetOf(this.plan), ints((await this.table(Op.Turns)).input)) : null;
+    this.collector = collector;
     let events = 4096;
     for (;;) {
       const start = performance.now();
       const p = this.call(Op.Step, { events });
       const ms = performance.now() - start;
       this.wallMs += ms;
+      collector?.add(this.call(Op.TakeRecording));
       if (p.status === Status.Failed) complain('', failureSentence(p));
       if (p.status === Status.Done) return;
       if (p.status !== Status.Running) throw new Error(`the simulation stopped in an unknown state (${p.status})`);
@@ -223,6 +232,7 @@ class Simulation {
     const json = reportJSON(summary, this.wallMs);
     const records = await this.records();
     const outline = await this.outline();
+    this.collector?.finish();
     const unservable = ints((await this.table(Op.Unservable)).turn);
     const [engine, plan] = [this.plan.engine.pairs, this.plan];
     const ranks = (/** @type {Pairs} */ p) => Number(p['engine.dp_size'] ?? 1);
@@ -230,7 +240,8 @@ class Simulation {
     const result = {
       reportJSON: json, report: JSON.parse(new TextDecoder().decode(json)), summary, records, outline, named: this.named,
       ranks: ranks(engine), prefillRanks: plan.prefill === null ? 1 : ranks(plan.prefill.pairs), blockSize: Number(engine['engine.block_size']),
-      handoffs: plan.pools ? typed(await this.table(Op.Handoffs)) : null, routes: plan.routed && !plan.pools ? typed(await this.table(Op.Routes)) : null, tiers: 'engine.host_offload.blocks' in engine, unservable, recording: null,
+      handoffs: plan.pools ? typed(await this.table(Op.Handoffs)) : null, routes: plan.routed && !plan.pools ? typed(await this.table(Op.Routes)) : null, tiers: 'engine.host_offload.blocks' in engine, unservable,
+      recording: this.collector === null ? null : recordingOf(this.collector, records, { tiers: 'engine.host_offload.blocks' in engine }),
       warnings: [...(warning === '' ? [] : [warning]), ...this.warnings, ...this.lost(summary.numbers, unservable)], format: this.format, wallMs: this.wallMs,
     };
     return result;

@@ -200,6 +200,7 @@ export interface Result {
   /** Whether records tell host memory from that of the GPU. */
   tiers: boolean;
   unservable: Int32Array;
+  /** Null unless it was asked for. */
   recording: Recording | null;
   warnings: string[];
   /** The format that the trace has, '' for a synthetic workload. */
@@ -207,5 +208,70 @@ export interface Result {
   wallMs: number;
 }
 
-/** What happened inside, reduced for charts. */
-export interface Recording {}
+/** What happened inside, reduced for charts. Lines over time have n points, each stepMs long; NaN: none. */
+export interface Recording {
+  stepMs: number;
+  n: number;
+  /** The last moment seen, within the last point. */
+  endMs: number;
+  /**
+   * By name: ttft50, ttft90, ttftMax (ms, by arrival), itl50, itl90, itl99 (ms, by the token), output, prefill (tokens/s), arrived, completed, lost (/s), running, waiting, handed
+   * (requests on average), waitingMost, preempted (requests), hits, hitsSoFar, hitsHost (shares of prompt tokens at first admission). lost, handed, preempted and hitsHost are there where there is something.
+   */
+  lines: Record<string, Float64Array>;
+  /** Fractions of the distributions, and the latencies (ms) at them. */
+  at: Float64Array;
+  quantiles: Record<'ttft' | 'itl' | 'e2e', Float64Array>;
+  /** The pool that computes prompts before that which decodes; of one pool the name is ''. Lines are shares of blocks. */
+  pools: { name: string; blocks: number; first: number; ranks: number; lines: Record<'used' | 'cached' | 'most', Float64Array> }[];
+  ranks: RankLoad[];
+  /** Rank by rank, n values each: share of blocks in use, running and waiting requests, means of stepMs. */
+  map: { stepMs: number; n: number; kv: Float32Array; running: Float32Array; waiting: Float32Array };
+  inside: { kvMean: number; kvMost: number; waitingMost: number; preemptions: number };
+  /** Passes of each rank; those that began at untilMs or later may be left out (Infinity: all are there). */
+  passes: { untilMs: number; of: Passes[] };
+  /** The slowest requests by each latency, slowest first. */
+  stories: Record<'ttft' | 'itl' | 'e2e', Story[]>;
+}
+
+/** busy, hits and KV are shares. */
+export interface RankLoad {
+  name: string;
+  pool: string;
+  requests: number;
+  busy: number;
+  prefilled: number;
+  tokens: number;
+  hits: number;
+  kvMean: number;
+  kvMost: number;
+  runningMost: number;
+  waitingMost: number;
+  preemptions: number;
+  passes: number;
+}
+
+/** Passes of a rank in order: what they did and how the rank stood after each. endMs is that of the rank, which may wait for others then. */
+export interface Passes {
+  startMs: Float64Array;
+  endMs: Float64Array;
+  prefills: Int32Array;
+  prefillTokens: Int32Array;
+  decodes: Int32Array;
+  tokens: Int32Array;
+  running: Int32Array;
+  waiting: Int32Array;
+  active: Int32Array;
+  cached: Int32Array;
+}
+
+/** What happened to a request. */
+export interface Story {
+  /** Row of the records, and of the turns. */
+  record: number;
+  turn: number;
+  /** Whether all of its steps are there. */
+  whole: boolean;
+  /** rank: row of ranks, -1 for none. tokens: of admitted found in the cache, hostTokens of these from host memory; of transferring under way; of ended output. */
+  steps: { kind: 'arrived' | 'admitted' | 'preempted' | 'held' | 'transferring' | 'activated' | 'first_token' | 'ended'; atMs: number; rank: number; tokens: number; hostTokens: number }[];
+}

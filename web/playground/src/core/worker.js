@@ -1,7 +1,7 @@
 // @ts-check
 // A module worker that runs scenarios, one at a time. Messages to it:
 //   {type: 'module', module}                                    before any other
-//   {type: 'run', id, scenario, trace, traceName, files}        answered by progress messages, then one result or error
+//   {type: 'run', id, scenario, trace, traceName, files, record} answered by progress messages, then one result or error
 //   {type: 'check', id, scenario, files}                        answered by complaints
 //   {type: 'cancel', id}                                        ends a run between two steps
 // Messages from it have the id and a type: progress, result, complaints, error.
@@ -50,7 +50,7 @@ export function serve(port) {
     const turns = new Turns();
     try {
       const result = await run(module, m.scenario, {
-        trace: m.trace, traceName: m.traceName, files: m.files,
+        trace: m.trace, traceName: m.traceName, files: m.files, record: m.record,
         progress(p) {
           const now = performance.now();
           if (p.stage === stage && now - toldMs < TELL_MS) return;
