@@ -228,7 +228,7 @@ const suite = {
     await visit("v=1&source=file&trace=away.jsonl", async (v) => {
       want((await v.text("#failed")).includes("away.jsonl"), "a link to a file does not ask for it");
       const input = await v.tab.$("#file-trace");
-      await v.after(() => input.uploadFile(path.join(root, "examples/agents.json")));
+      await v.after(() => input.uploadFile(path.join(root, "examples/support-sessions.jsonl")));
       want((await v.tab.$("#failed")) === null, `a chosen file: ${await v.text("#panel")}`);
     });
   },
