@@ -19,7 +19,8 @@ let { state, ignored } = parse(location.hash);
 let side = "a";
 /** @type {import("./runner.js").Outcome | null} */
 let outcome = null;
-let firstMs = 0;
+let firstMs = 0; // when the page had its first result
+let numbersMs = 0; // how long the last run took to its numbers
 
 /* Results. */
 
@@ -57,6 +58,7 @@ const runner = new Runner({
   },
   came(o, whole, ms) {
     outcome = o;
+    if (!whole) numbersMs = ms;
     faults(null);
     const shown = o.view === "run" ? runView(state, o.a) : o.view === "compare" ? compareView(state, o.a, o.b) : sweepView(state, o.points, whole);
     head.replaceChildren(...shown.head);
@@ -70,7 +72,7 @@ const runner = new Runner({
     if (!whole) return;
     stopped();
     const some = o.view === "sweep" ? o.points.find((p) => p.ran)?.ran : o.a;
-    line.textContent = some ? (o.view === "sweep" ? `${o.points.length} points in ${(ms / 1000).toFixed(2)} s` : ranLine(some, ms)) : "";
+    line.textContent = some ? (o.view === "sweep" ? `${o.points.length} points in ${(ms / 1000).toFixed(2)} s` : ranLine(some, numbersMs)) : "";
     document.body.dataset.ran = String(Number(document.body.dataset.ran ?? 0) + 1);
   },
   failed(f) {
@@ -79,7 +81,7 @@ const runner = new Runner({
     faults(f);
     line.textContent = f.wanting ? "Waiting for a file" : "Not simulated";
     const go = (/** @type {string} */ id) => make("button", { type: "button", class: "quiet", onclick: () => reveal(id) }, `Go to ${byId.get(id)?.label ?? id}`);
-    const list = make("ul", { class: "faults" }, ...[...f.fields].map(([id, t]) => make("li", {}, t, " ", go(id))), ...f.other.map((t) => make("li", {}, t)));
+    const list = make("ul", { class: "faults" }, ...[...f.fields].map(([id, t]) => make("li", {}, t, " ", f.wanting ? null : go(id))), ...f.other.map((t) => make("li", {}, t)));
     head.classList.remove("stale");
     body.replaceChildren();
     head.replaceChildren(make("section", { class: f.wanting ? "sheet" : "failed", id: "failed" }, make("h2", {}, f.wanting ? "A file is missing" : state.view === "compare" ? `Fleet ${f.side.toUpperCase()} cannot be simulated` : "This cannot be simulated"), list));
@@ -285,8 +287,8 @@ function layout() {
     next.focus();
     next.click();
   });
-  status.append(progress, line, make("span", { class: "grow" }), cancelButton, runButton);
-  at("results").append(make("div", { class: "bar" }, list, exporting.element), sweeping.element, status, panel);
+  status.append(progress, line, make("span", { class: "grow" }), cancelButton, runButton, exporting.element);
+  at("results").append(make("div", { class: "bar" }, list), sweeping.element, status, panel);
   at("example-list").append(...examples.map((e) => make("li", {}, make("a", { href: `#${e.link}` }, e.title, make("small", {}, e.about)))));
   at("copy-link").addEventListener("click", async () => {
     await navigator.clipboard.writeText(location.href.split("#")[0] + `#${link(state)}`);

@@ -38,7 +38,7 @@ function card(c) {
   return make("div", { class: c.alarm ? "card alarming" : "card" },
     make("dt", {}, c.alarm ? make("span", { class: "alarm" }, "▲ ") : null, c.label, c.alarm ? make("span", { class: "unseen" }, ", worth a look") : null),
     make("dd", { class: "value" }, c.value, c.unit ? make("small", {}, ` ${c.unit}`) : null),
-    make("dd", { class: "detail" }, c.detail));
+    make("dd", { class: "detail" }, ...c.detail.split(", ").flatMap((part, i, all) => [make("span", { class: "part" }, i < all.length - 1 ? `${part},` : part), " "])));
 }
 
 /** @param {Result} r @param {string} label @param {string} name @returns {Card} */
