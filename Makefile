@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wasm wheels playground play test python bench bench-live truetime fuzz lint oracle corpus clean
+.PHONY: help demo build wasm wheels playground play test python bench bench-live truetime soak fuzz lint oracle corpus clean
 
 GO ?= go
 PYTHON ?= python3
@@ -25,6 +25,8 @@ REPEAT ?= 3
 # truetime: a trace, and how many of its rows are played.
 TRACE ?= examples/conversation-2k.jsonl
 ROWS ?= 60
+# soak: how long.
+MINUTES ?= 30
 # bench-live: rounds of each worker under each load.
 ROUNDS ?= 5
 
@@ -50,8 +52,10 @@ playground: ## build the browser playground into web/playground/dist/
 play: ## build the browser playground and serve it on this machine
 	$(GO) run ./internal/playground/cmd/play
 
-test: ## vet, then run every test; the core also with its invariants checked; Python's from its wheel
+test: export LIVE_PROGRAMS = required
+test: ## vet, then run every test (installs the reference, etcd and nats-server into .oracle); the core also with its invariants checked; Python's from its wheel
 	$(GO) vet ./...
+	@GO=$(GO) PYTHON=$(PYTHON) internal/stand/setup.sh .oracle || echo "what live workers are tested with is not complete; tests that need it fail" >&2
 	@( status=0; \
 	  $(GO) test -count=1 -json ./... || status=$$?; \
 	  if grep -rqsE '^//go:build .*\<invariants\>' core; then \
@@ -78,6 +82,9 @@ bench-live: ## measure the mocker beside the reference's, each behind a Dynamo f
 truetime: ## play TRACE in real time against the mocker over HTTP, and compare with a replay
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/mocker ./cmd/replay
 	$(GO) run ./internal/truetime/cmd/truetime -requests $(ROWS) $(TRACE)
+
+soak: ## a mixed load on the mocker for MINUTES: memory and goroutines must not grow
+	DRYSERVE_SOAK_MINUTES=$(MINUTES) $(GO) test -count=1 -run '^TestSoak$$' -v -timeout 0 ./cmd/mocker
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@found=0; \

@@ -79,11 +79,14 @@ func (p *places) addresses() error {
 	if p.discovery == "etcd" {
 		usual = ownAddress()
 	}
-	p.bind, p.eventHost = setting("DYN_TCP_RPC_HOST", usual), setting("DYN_EVENT_PLANE_HOST", usual)
+	var err error
+	if p.bind, err = interfaceAddress("DYN_TCP_RPC_HOST", usual); err != nil {
+		return err
+	}
 	if anywhere(p.bind) {
 		p.host = ownAddress()
 	}
-	address, err := interfaceAddress(p.eventHost)
+	address, err := interfaceAddress("DYN_EVENT_PLANE_HOST", usual)
 	if err != nil {
 		return err
 	}
@@ -124,8 +127,10 @@ func ownAddress() string {
 	return "127.0.0.1"
 }
 
-// interfaceAddress takes the name of an interface for its address.
-func interfaceAddress(host string) (string, error) {
+// interfaceAddress is the host that a variable names, or the address of the
+// interface.
+func interfaceAddress(variable, usual string) (string, error) {
+	host := setting(variable, usual)
 	i, err := net.InterfaceByName(host)
 	if err != nil {
 		return host, nil
@@ -139,7 +144,7 @@ func interfaceAddress(host string) (string, error) {
 			return n.IP.String(), nil
 		}
 	}
-	return "", usagef("DYN_EVENT_PLANE_HOST is the interface %s, which has no IPv4 address; an address, or an interface with one, is accepted", quoted(host))
+	return "", usagef("%s is the interface %s, which has no IPv4 address; an address, or an interface with one, is accepted", variable, quoted(host))
 }
 
 // seconds reads a variable.

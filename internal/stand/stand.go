@@ -247,13 +247,20 @@ func (s *Server) Forget() {
 }
 
 // Etcd starts a cluster of one.
-func Etcd(t testing.TB) *Server {
+func Etcd(t testing.TB) *Server { return etcd(t, "http") }
+
+// EtcdTLS starts one that clients must show a certificate.
+func EtcdTLS(t testing.TB, certificate, key string) *Server {
+	return etcd(t, "https", "--cert-file", certificate, "--key-file", key, "--trusted-ca-file", certificate, "--client-cert-auth")
+}
+
+func etcd(t testing.TB, scheme string, args ...string) *Server {
 	t.Helper()
 	path, client, peer := server(t, "etcd"), Port(t), Port(t)
 	s := &Server{Address: "127.0.0.1:" + strconv.Itoa(client), data: filepath.Join(t.TempDir(), "data")}
-	own, other := "http://"+s.Address, fmt.Sprint("http://127.0.0.1:", peer)
-	s.Program = Run(t, nil, path, "--name", "x", "--data-dir", s.data, "--listen-client-urls", own, "--advertise-client-urls", own,
-		"--listen-peer-urls", other, "--initial-advertise-peer-urls", other, "--initial-cluster", "x="+other, "--log-level", "error")
+	own, other := scheme+"://"+s.Address, fmt.Sprint("http://127.0.0.1:", peer)
+	s.Program = Run(t, nil, path, append([]string{"--name", "x", "--data-dir", s.data, "--listen-client-urls", own, "--advertise-client-urls", own,
+		"--listen-peer-urls", other, "--initial-advertise-peer-urls", other, "--initial-cluster", "x=" + other, "--log-level", "error"}, args...)...)
 	Until(t, "etcd listens", s.answers)
 	return s
 }

@@ -14,7 +14,7 @@ var coreLayers = [][]string{
 	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
 	{"agentic", "engine", "router", "stretch", "synth"},
 	{"dynamo", "sglang", "stride", "weka"},
-	{"group", "ranks", "relay"},
+	{"group", "intake", "ranks", "relay"},
 	{"replay"},
 }
 

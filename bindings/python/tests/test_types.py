@@ -72,8 +72,12 @@ def test_user(tmp_path: Path, cache: str) -> None:
 
 def test_runtime_agrees(tmp_path: Path) -> None:
     """What type checkers see of the package is what there is."""
+    allowed = (TESTS / "stubtest.txt").read_text()
+    if sys.version_info >= (3, 13):  # of every dataclass, which the checker's description of them does not have
+        allowed += r"dryserve\..*\.__replace__" + "\n"
+    (tmp_path / "allowed").write_text(allowed)
     out = subprocess.run(
-        python("-m", "mypy.stubtest", "--mypy-config-file", str(PROJECT), "--allowlist", str(TESTS / "stubtest.txt"), "dryserve"), capture_output=True, text=True, cwd=tmp_path
+        python("-m", "mypy.stubtest", "--mypy-config-file", str(PROJECT), "--allowlist", str(tmp_path / "allowed"), "dryserve"), capture_output=True, text=True, cwd=tmp_path
     )
     assert out.returncode == 0, out.stdout + out.stderr
-    assert "no issues found" in out.stdout and sys.version_info >= (3, 10)
+    assert "no issues found" in out.stdout

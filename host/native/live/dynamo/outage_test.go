@@ -61,7 +61,7 @@ func TestOutages(t *testing.T) {
 	served("NATS was away")
 
 	// etcd is away for less than a lease lives: nobody notices.
-	w.etcd.Stop()
+	w.etcd.Kill() // it takes its time to stop by itself
 	served("etcd went")
 	w.etcd.Start()
 	time.Sleep(leaseTTL + leaseTTL/2)
