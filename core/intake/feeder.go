@@ -18,6 +18,7 @@ type Feeder struct {
 	held    []byte // text that was not read yet: the beginning of the trace, or of an object
 	lines   int64  // of the files before, and of an object
 	reserve int
+	told    bool // the format is known
 }
 
 // NewFeeder makes a feeder of a trace. The format may be Auto.
@@ -25,7 +26,7 @@ func NewFeeder(o Options) *Feeder { return &Feeder{opts: o, size: -1} }
 
 // Format is that of the trace, Auto while it is not known.
 func (f *Feeder) Format() Format {
-	if f.read == nil {
+	if !f.told {
 		return Auto
 	}
 	return f.opts.Format
@@ -102,6 +103,7 @@ func (f *Feeder) Feed(text []byte, end bool) Finding {
 			}
 			f.opts.Format = Detect(text)
 		}
+		f.told = true
 		if code := f.opts.Check(); code != OK {
 			return byTrace(code)
 		}

@@ -10,6 +10,14 @@ import (
 	"github.com/dryserve/dryserve/core/workload"
 )
 
+// Sentence words what another reader has found wrong with a trace of the format
+// that o names, out of the files with these names; lines is how many it has read.
+func Sentence(f *intake.Finding, o Options, lines int64, names ...string) error {
+	l := &loader{opts: o, format: o.Format, names: names, info: Info{Lines: lines}}
+	l.src = &source{name: names[min(int(f.File), len(names)-1)]}
+	return l.sentence(f)
+}
+
 // sentence words what is wrong with the trace.
 func (l *loader) sentence(f *intake.Finding) error {
 	file := l.names[min(int(f.File), len(l.names)-1)]

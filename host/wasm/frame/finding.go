@@ -9,7 +9,8 @@ import (
 // BadGraph, BadRecord and BadObject say it.
 type TraceFault struct {
 	intake.Finding
-	Lines, Rows, Failed int64 // read until then
+	Lines, Rows, Failed int64         // read until then
+	Format              intake.Format // of the trace, Auto while not enough has come to tell
 }
 
 // findings are the errors by the kind of a finding.
@@ -32,7 +33,7 @@ func (t *TraceFault) Fields() []Field {
 	code := findings[t.Kind]
 	fields := []Field{
 		{Name: "error", Var: (*uint8)(&code), Need: true}, {Name: "lines", Var: &t.Lines}, {Name: "rows", Var: &t.Rows}, {Name: "failed", Var: &t.Failed},
-		{Name: FileKey, Var: &t.File}, {Name: "line", Var: &t.Line},
+		{Name: FileKey, Var: &t.File}, {Name: "line", Var: &t.Line}, {Name: "format", Var: (*uint8)(&t.Format)},
 	}
 	p, r, d, o := &t.Parse, &t.Row, &t.Record, &t.Object
 	switch t.Kind {

@@ -83,7 +83,7 @@ func (g *Guest) synthesize(s *sim, request []byte) []byte {
 
 // finding answers with what is wrong with the trace.
 func (g *Guest) finding(found *intake.Finding, read *intake.Feeder) []byte {
-	t := frame.TraceFault{Finding: *found, Lines: read.Lines(), Rows: read.Rows(), Failed: read.Failed()}
+	t := frame.TraceFault{Finding: *found, Lines: read.Lines(), Rows: read.Rows(), Failed: read.Failed(), Format: read.Format()}
 	return g.say(t.Fields()...)
 }
 

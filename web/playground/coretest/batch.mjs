@@ -5,15 +5,16 @@ import { requestsCSV, requestsJSONL } from '../src/core/report.js';
 import { commandLine } from '../src/core/scenario.js';
 
 /**
- * A job: {name, scenario, trace, files, paths, record}. load gives the bytes of a file or its address.
+ * A job: {name, scenario, traces, files, paths, record}. load gives the bytes of a file or its address.
  * @returns {Promise<{name: string, command: string[], shell: string, report?: string, requests?: string, csv?: string, complaints?: object[], error?: string}>}
  */
 export async function runJob(simulator, job, load) {
-  const { words, text } = commandLine(job.scenario, job.paths);
+  const { words, text } = commandLine(job.scenario, { ...job.paths, trace: [] });
   const out = { name: job.name, command: words, shell: text };
   try {
     const files = Object.fromEntries(Object.entries(job.files ?? {}).map(([name, path]) => [name, load(path)]));
-    const r = await simulator.simulate(job.scenario, job.trace ? load(job.trace) : null, { files, record: job.record === true });
+    const traces = (job.traces ?? []).map(load);
+    const r = await simulator.simulate(job.scenario, traces.length > 1 ? traces : (traces[0] ?? null), { files, record: job.record === true });
     out.report = new TextDecoder().decode(r.reportJSON);
     out.requests = await requestsJSONL(r).text();
     out.csv = await requestsCSV(r).text();

@@ -32,7 +32,7 @@ type page struct {
 func newPage(jobs []job) *page {
 	p := &page{jobs: jobs, results: make(chan []byte, 1)}
 	for _, j := range jobs {
-		p.allowed = append(p.allowed, j.Trace)
+		p.allowed = append(p.allowed, j.Traces...)
 		for _, path := range j.Files {
 			p.allowed = append(p.allowed, path)
 		}

@@ -66,8 +66,6 @@ func asked(name string, call recorded) string {
 		return "workers come and go, or telemetry is taken: scenarios have neither"
 	case strings.HasSuffix(name, "_error"):
 		return "the reference failed"
-	case len(call.Files) > 1:
-		return "several files"
 	}
 	return ""
 }
@@ -92,19 +90,17 @@ func goldenJobs(t *testing.T) (jobs []job) {
 		if asked(name, call) != "" {
 			continue
 		}
-		if j, ok := goldenJob(t, name, filepath.Dir(filepath.Dir(path)), call); ok {
-			jobs = append(jobs, j)
-		}
+		jobs = append(jobs, goldenJob(t, name, filepath.Dir(filepath.Dir(path)), call))
 	}
 	return jobs
 }
 
-// goldenJob is a golden as a scenario; false if core.wasm does not read its trace.
-func goldenJob(t *testing.T, name, dir string, call recorded) (job, bool) {
+// goldenJob is a golden as a scenario.
+func goldenJob(t *testing.T, name, dir string, call recorded) job {
 	t.Helper()
-	s := map[string]any{"workload": map[string]any{"kind": "file", "name": "trace.jsonl"}}
-	if call.Synthetic != nil {
-		s["workload"] = map[string]any{"kind": "synthetic"}
+	s := map[string]any{"workload": map[string]any{"kind": "synthetic"}}
+	if call.Synthetic == nil {
+		s["workload"] = map[string]any{"kind": "file", "name": filepath.Base(call.Files[0])}
 	}
 	for _, args := range []map[string]any{call.Synthetic, call.Kwargs} {
 		for key, value := range args {
@@ -124,18 +120,14 @@ func goldenJob(t *testing.T, name, dir string, call recorded) (job, bool) {
 		}
 	}
 	j := job{Name: name, Scenario: s}
-	if call.Synthetic == nil {
-		trace, err := filepath.Abs(filepath.Join(dir, call.Files[0]))
+	for _, file := range call.Files {
+		trace, err := filepath.Abs(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.Trace, j.Paths = trace, map[string]string{"trace": trace}
+		j.Traces = append(j.Traces, trace)
 	}
-	switch f, _ := s["workload"].(map[string]any)["format"].(string); f {
-	case "", "mooncake", "mooncake-delta":
-		return j, true
-	}
-	return j, false
+	return j
 }
 
 // wazeroEach so many goldens is run by wazero, too; cmd/replay compares all.
@@ -146,7 +138,7 @@ const wazeroEach = 4
 func TestGoldens(t *testing.T) {
 	jobs := goldenJobs(t)
 	got := inNode(t, jobs)
-	if len(jobs) < 40 {
+	if len(jobs) < 60 {
 		t.Errorf("only %d goldens", len(jobs))
 	}
 	for i, j := range jobs {
@@ -162,11 +154,12 @@ func compare(t *testing.T, j job, o outcome, wazero bool) {
 	if o.Error != "" || len(o.Complaints) > 0 {
 		t.Fatalf("%s%+v\n%s", o.Error, o.Complaints, o.Shell)
 	}
-	synthetic := j.Trace == ""
-	native, requests := files(t, o.Command[1:], synthetic)
+	synthetic := j.Traces == nil
+	args := append(o.Command[1:len(o.Command):len(o.Command)], j.Traces...)
+	native, requests := files(t, args, synthetic)
 	same(t, "report", timeless(o.Report), timeless(native))
 	if wazero {
-		wasm, _ := files(t, append(o.Command[1:len(o.Command):len(o.Command)], "--engine", "wasm"), synthetic)
+		wasm, _ := files(t, append(args, "--engine", "wasm"), synthetic)
 		same(t, "report of wazero", timeless(wasm), timeless(native))
 	}
 	if !synthetic {
@@ -198,12 +191,12 @@ func exampleJobs(t *testing.T) []job {
 		t.Fatal(err)
 	}
 	jobs := []job{
-		{Name: "compressed", Trace: zipped, Scenario: map[string]any{"workload": map[string]any{"kind": "file", "name": "sessions.jsonl.gz"}, "sla": map[string]any{"ttftMs": 400, "itlMs": 25}}},
-		{Name: "profile", Trace: sessions, Files: map[string]string{"profile.npz": profile},
+		{Name: "compressed", Traces: []string{zipped}, Scenario: map[string]any{"workload": map[string]any{"kind": "file", "name": "sessions.jsonl.gz"}, "sla": map[string]any{"ttftMs": 400, "itlMs": 25}}},
+		{Name: "profile", Traces: []string{sessions}, Files: map[string]string{"profile.npz": profile},
 			Scenario: map[string]any{"workload": map[string]any{"kind": "file", "concurrency": 3}, "timing": map[string]any{"kind": "npz", "name": "profile.npz"}, "numWorkers": 2}},
-		{Name: "least loaded", Trace: conversation,
+		{Name: "least loaded", Traces: []string{conversation},
 			Scenario: map[string]any{"workload": map[string]any{"kind": "sample", "sample": "conversation-2k.jsonl"}, "router": map[string]any{"mode": "least_loaded", "seed": "18446744073709551615"}, "numWorkers": 3}},
-		{Name: "predicted load", Trace: conversation, Files: map[string]string{"grid": example("grid-h200_sxm-vllm-Llama-3.1-8B-tp1.json")},
+		{Name: "predicted load", Traces: []string{conversation}, Files: map[string]string{"grid": example("grid-h200_sxm-vllm-Llama-3.1-8B-tp1.json")},
 			Scenario: map[string]any{"workload": map[string]any{"kind": "file"}, "timing": map[string]any{"kind": "grid", "name": "grid"}, "numWorkers": 3,
 				"router": map[string]any{"mode": "kv_router", "config": map[string]any{"router_prefill_load_model": "ais", "router_temperature": 0.25, "router_queue_threshold": 0.5}}}},
 	}
@@ -214,12 +207,12 @@ func exampleJobs(t *testing.T) []job {
 				backend = b
 			}
 		}
-		jobs = append(jobs, job{Name: name, Trace: conversation, Files: map[string]string{"grid": example("grid-" + name + ".json")},
+		jobs = append(jobs, job{Name: name, Traces: []string{conversation}, Files: map[string]string{"grid": example("grid-" + name + ".json")},
 			Scenario: map[string]any{"workload": map[string]any{"kind": "file"}, "engine": map[string]any{"type": backend}, "timing": map[string]any{"kind": "grid", "name": "grid"}}})
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		j.Paths = map[string]string{"trace": j.Trace}
+		j.Paths = map[string]string{}
 		for _, path := range j.Files {
 			j.Paths["timing"] = path
 		}

@@ -55,7 +55,7 @@ func prepared(m *testing.M) int {
 type job struct {
 	Name     string            `json:"name"`
 	Scenario map[string]any    `json:"scenario"`
-	Trace    string            `json:"trace,omitempty"`
+	Traces   []string          `json:"traces,omitempty"` // the command line has them behind all flags
 	Files    map[string]string `json:"files,omitempty"`
 	Paths    map[string]string `json:"paths,omitempty"` // of the command line
 	Record   bool              `json:"record,omitempty"`

@@ -84,7 +84,7 @@ func recordedJobs(t *testing.T) (jobs []job) {
 			jobs = append(jobs, j)
 		}
 	}
-	offload := job{Name: "offload", Trace: jobs[len(jobs)-1].Trace, Paths: jobs[len(jobs)-1].Paths, Scenario: map[string]any{
+	offload := job{Name: "offload", Traces: jobs[len(jobs)-1].Traces, Paths: jobs[len(jobs)-1].Paths, Scenario: map[string]any{
 		"workload": map[string]any{"kind": "file"}, "numWorkers": 2, "maxSimTimeMs": 30000,
 		"engine": map[string]any{"num_gpu_blocks": 300, "kv_cache_bytes_per_token": 100000, "native_host_offload": map[string]any{"num_host_blocks": 2000}},
 	}}
@@ -107,7 +107,7 @@ func TestRecordings(t *testing.T) {
 				t.Fatalf("%s%+v", o.Error, o.Complaints)
 			}
 			dir := t.TempDir()
-			args := append(o.Command[1:len(o.Command):len(o.Command)], "--no-table", "--report-html", "page.html", "--report-json", "report.json")
+			args := append(append(o.Command[1:len(o.Command):len(o.Command)], j.Traces...), "--no-table", "--report-html", "page.html", "--report-json", "report.json")
 			if stderr, err := run(dir, args...); err != nil {
 				t.Fatalf("%v: %s", err, stderr)
 			}

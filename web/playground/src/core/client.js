@@ -66,7 +66,7 @@ export class Simulator {
   /**
    * Runs a scenario.
    * @param {Scenario} scenario
-   * @param {Source | null} [trace] the bytes of its trace; none for a synthetic workload
+   * @param {Source | Source[] | null} [trace] the bytes of its trace; none for a synthetic workload
    * @param {RunOptions} [options]
    * @returns {Promise<Result>}
    * @throws {ComplaintError} what can be put right
@@ -75,7 +75,7 @@ export class Simulator {
     const w = scenario.workload;
     const named = w?.kind === 'sample' ? w.sample : w?.kind === 'file' ? w.name : '';
     const traceName = options.traceName ?? (trace instanceof File ? trace.name : named || 'the trace');
-    const message = { type: 'run', scenario, trace: absolute(trace), traceName, files: absoluteAll(options.files), record: options.record === true };
+    const message = { type: 'run', scenario, trace: Array.isArray(trace) ? trace.map(absolute) : absolute(trace), traceName, files: absoluteAll(options.files), record: options.record === true };
     return this.ask(message, options);
   }
 
@@ -220,7 +220,7 @@ export function simulator() {
 /**
  * Runs a scenario in the page's pool of workers.
  * @param {Scenario} scenario
- * @param {Source | null} [trace]
+ * @param {Source | Source[] | null} [trace]
  * @param {RunOptions} [options]
  * @returns {Promise<Result>}
  */

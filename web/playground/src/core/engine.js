@@ -224,9 +224,12 @@ export function canonical(args, beside = {}) {
 
 /** Engine arguments, read. */
 export class ReadEngine {
-  /** @param {EngineArgs} args @param {string} at their place in the scenario @param {ComplaintList} complaints */
-  constructor(args, at, complaints) {
-    this.args = args;
+  /**
+   * @param {EngineArgs} args @param {string} at their place in the scenario @param {ComplaintList} complaints
+   * @param {{role: string, flag: string, timing?: object}} beside what their workers are for, the flag they are given by, and durations that the scenario has beside them
+   */
+  constructor(args, at, complaints, { role, flag, timing }) {
+    this.args = timing === undefined ? args : { ...args, timing_model: timing };
     this.at = at;
     this.complaints = complaints;
     /** Keys of a frame. @type {Record<string, Value>} */
@@ -239,9 +242,13 @@ export class ReadEngine {
       const fields = inLaunch ? LAUNCH : ENGINE;
       this.field(fields, name, args[key], inLaunch ? '' : 'engine.', `${at}.${key}`);
     }
+    if (timing !== undefined) this.timing(timing, 'timing', { prefill_ms: 'prefillMs', decode_ms: 'decodeMs' });
     this.pairs['engine.block_size'] ??= defaultBlockSize(this.backend);
     this.speculation();
     this.offload();
+    const said = args.worker_type;
+    if (said !== undefined && said !== role && typeof said === 'string' && ROLES.includes(said)) this.complain(`${at}.worker_type`, `engine.worker_type is ${found(said)}; "${role}" is accepted in ${flag}`);
+    else this.pairs['engine.role'] = ROLES.indexOf(role);
   }
 
   /** @param {string} place @param {string} sentence */
@@ -279,8 +286,8 @@ export class ReadEngine {
     }
   }
 
-  /** Durations that the arguments say themselves. @param {unknown} x @param {string} place */
-  timing(x, place) {
+  /** Durations that the arguments say themselves. @param {unknown} x @param {string} place @param {Record<string, string>} [names] in the scenario */
+  timing(x, place, names = {}) {
     const path = 'engine.timing_model';
     if (typeOf(x) !== 'object') return this.complain(place, `${path} is ${found(x)}; ${ENGINE.timing_model.accepts} is accepted`);
     const o = /** @type {Record<string, unknown>} */ (x);
@@ -295,7 +302,7 @@ export class ReadEngine {
       fields.prefill_ms = { accepts: REAL, read: finite, frame: 'engine.timing.prefill_ms' };
       fields.decode_ms = { accepts: REAL, read: finite, frame: 'engine.timing.decode_ms' };
     }
-    for (const key of Object.keys(o)) this.field(fields, key, o[key], `${path}.`, `${place}.${key}`);
+    for (const key of Object.keys(o)) this.field(fields, key, o[key], `${path}.`, `${place}.${names[key] ?? key}`);
     for (const key of Object.keys(fields)) {
       if (!(key in o)) this.complain(place, `${path} has no ${key}; ${fields[key].accepts} is accepted`);
     }

@@ -11,7 +11,7 @@ import { decode, encode } from './msgpack.js';
 /** Operations of a simulation, as in docs/frames.md. */
 export const Op = Object.freeze({
   Configure: 1, Feed: 2, Step: 3, Progress: 4, Summarize: 5, Records: 6, Unservable: 7, Turns: 8, Sessions: 9, Synthesize: 10,
-  Handoffs: 11, Routes: 12, Direct: 13, TakeRecording: 14,
+  Handoffs: 11, Routes: 12, Direct: 13, TakeRecording: 14, Graph: 15, Nodes: 16, Plays: 17, Outcomes: 18,
 });
 
 /** What a simulation waits for, as in docs/frames.md. */
@@ -23,6 +23,7 @@ export const Status = Object.freeze({
 export const Refused = Object.freeze({
   BadFrame: 1, WrongVersion: 2, UnknownKey: 3, WrongType: 4, NotInRange: 5, MissingKey: 6, TwiceKey: 7, UnknownOp: 8, UnknownHandle: 9, WrongState: 10,
   BadConfig: 11, BadLine: 12, BadRow: 13, BadRouter: 14, BadPolicy: 15,
+  BadTrace: 16, BadGraph: 17, BadRecord: 18, BadObject: 19,
 });
 
 /** The version of the protocol. */
@@ -58,6 +59,10 @@ function describe(p) {
       return `core.wasm refuses the frame: the key "${p.name}" stands twice`;
     case Refused.BadLine:
     case Refused.BadRow:
+    case Refused.BadTrace:
+    case Refused.BadGraph:
+    case Refused.BadRecord:
+    case Refused.BadObject:
       return `core.wasm refuses line ${p.line} of the trace (code ${p.code})`;
   }
   return `core.wasm refuses the call (error ${p.error}, found ${p.found})`;

@@ -3,6 +3,8 @@
 // a line per request (--report-jsonl), and a table of requests for spreadsheets.
 // The bytes are the same as there.
 
+import { agentEntries, nameAt, nodeStart } from './agents.js';
+import { STATUS_WORDS } from './words.js';
 import { jsonText, lineFloat, pythonFloat } from './spell.js';
 import { floats } from './msgpack.js';
 
@@ -39,7 +41,7 @@ export const CLOCKED = ['wall_time_ms', 'processed_tokens_per_s', 'processed_out
 export function readSummary(answer) {
   /** @type {Summary} */
   const s = { numbers: {}, hasSLA: answer.has_sla === true, distributions: {} };
-  const columns = new Set(DISTRIBUTIONS.map(([key]) => /** @type {string} */ (key)));
+  const columns = new Set([...DISTRIBUTIONS.map(([key]) => /** @type {string} */ (key)), 'agents.latency_ms']);
   for (const [key, value] of Object.entries(answer)) {
     if (typeof value === 'number') s.numbers[key] = value;
     else if (typeof value === 'bigint') s.numbers[key] = Number(value);
@@ -66,8 +68,8 @@ function object(entries, depth) {
   return `{${entries.sort(byName).map(([k, v]) => `\n${indent}"${k}": ${v}`).join(',')}\n${'  '.repeat(depth)}}`;
 }
 
-/** Keys of a report with their values spelt. @param {Summary} s @param {number} wallMs @returns {[string, string][]} */
-function entries(s, wallMs) {
+/** Keys of a report with their values spelt. @param {Summary} s @param {number} wallMs @param {Result['graph']} graph @returns {[string, string][]} */
+function entries(s, wallMs, graph) {
   const n = s.numbers;
   const whole = (/** @type {string} */ key) => /** @type {[string, string]} */ ([key, String(n[key])]);
   const real = (/** @type {string} */ key) => /** @type {[string, string]} */ ([key, pythonFloat(n[key])]);
@@ -84,6 +86,7 @@ function entries(s, wallMs) {
   if (s.hasSLA) e.push(whole('goodput_completed_requests'), real('goodput_request_throughput_rps'), real('goodput_output_throughput_tok_s'));
   if ('shared_host.capacity_blocks' in n) e.push(['g2_domains', sharedHost(n)]);
   if ('disk.lookup_probes' in n) e.push(['g3_offload', disk(n)]);
+  if (graph !== null) e.push(...agentEntries(s, graph, graph.target));
   for (const [key, name, unit] of DISTRIBUTIONS) {
     for (const statistic of STATISTICS) e.push([`${statistic}_${name}${unit}`, pythonFloat(s.distributions[key][statistic])]);
   }
@@ -112,11 +115,11 @@ function disk(n) {
 
 /**
  * The report as replay --report-json writes it.
- * @param {Summary} s @param {number} wallMs
+ * @param {Summary} s @param {number} wallMs @param {Result['graph']} graph of agents
  * @returns {Uint8Array}
  */
-export function reportJSON(s, wallMs) {
-  return utf8.encode(object(entries(s, wallMs), 0) + '\n');
+export function reportJSON(s, wallMs, graph) {
+  return utf8.encode(object(entries(s, wallMs, graph), 0) + '\n');
 }
 
 /** Turns by session and turn, from 1 on: the numbers of requests. @param {Result['outline']} o */
@@ -131,7 +134,7 @@ export function ordinals(o) {
 
 /** The id of a session. @param {Result['outline']} o @param {number} session */
 export function sessionID(o, session) {
-  return new TextDecoder().decode(o.ids.subarray(session === 0 ? 0 : o.idEnds[session - 1], o.idEnds[session]));
+  return nameAt({ text: o.ids, ends: o.idEnds }, session);
 }
 
 /** The id of the request with a number. @param {number} ordinal */
@@ -145,8 +148,6 @@ export function byArrival(r) {
   const { arrival_ms: at, turn } = r.records;
   return { number, order: Int32Array.from(turn.keys()).sort((a, b) => at[a] - at[b] || number[turn[a]] - number[turn[b]]) };
 }
-
-export const STATUS_WORDS = ['completed', 'rejected', 'canceled', 'failed'];
 
 /** Latencies of a record; NaN where an end is not there, never below 0. @param {Result['records']} c @param {number} i */
 export function latencies(c, i) {
@@ -198,9 +199,8 @@ function requestLine(r, i, ordinal, start) {
   const turn = c.turn[i];
   const ms = lineFloat;
   const l = latencies(c, i);
-  const session = r.named ? `"session_id":${jsonText(sessionID(r.outline, r.outline.session[turn]))},"turn_index":${r.outline.index[turn]}` : '"session_id":null,"turn_index":null';
   return (
-    `{${session},"uuid":"${requestID(ordinal)}","arrival_time_ms":${ms(c.arrival_ms[i])},"dispatched_at_ms":null,"first_admit_ms":${ms(c.first_admit_ms[i])}` +
+    `{${lineStart(r, turn)},"uuid":"${requestID(ordinal)}","arrival_time_ms":${ms(c.arrival_ms[i])},"dispatched_at_ms":${r.graph === null ? 'null' : ms(c.arrival_ms[i])},"first_admit_ms":${ms(c.first_admit_ms[i])}` +
     `,"terminal_time_ms":${ms(c.terminal_ms[i])},"first_token_ms":${ms(c.first_token_ms[i])},"last_token_ms":${ms(c.last_token_ms[i])}` +
     `,"ttft_ms":${ms(l.ttft_ms)},"ttst_ms":${ms(l.ttst_ms)},"e2e_latency_ms":${ms(l.e2e_latency_ms)},"itl_ms":${ms(l.itl_ms)}` +
     `,"input_length":${c.input_length[i]},"requested_output_length":${c.requested_output[i]},"output_length":${c.output_length[i]},"reused_input_tokens":${c.reused_tokens[i]}` +
@@ -209,6 +209,13 @@ function requestLine(r, i, ordinal, start) {
     admissions(r, i, start) +
     `,"pressure_record_ordinals":[],"terminal_status":"${STATUS_WORDS[c.status[i]]}"}\n`
   );
+}
+
+/** Whose request it is. @param {Result} r @param {number} turn */
+function lineStart(r, turn) {
+  const session = () => sessionID(r.outline, r.outline.session[turn]);
+  if (r.graph !== null) return nodeStart(r.graph, session(), turn);
+  return r.named ? `"session_id":${jsonText(session())},"turn_index":${r.outline.index[turn]}` : '"session_id":null,"turn_index":null';
 }
 
 /** Where a request that one worker served went. @param {Result} r @param {number} i */

@@ -19,7 +19,7 @@ const UNSET = -1;
 /**
  * A field: its kind, the key of a frame below routing.router, and its words. A
  * kind with ? takes null as well.
- * @type {Record<string, [kind: 'real' | 'real?' | 'share' | 'share?' | 'bool' | 'word' | 'text?' | 'whole' | 'whole?' | 'off', key?: string, words?: string[]]>}
+ * @type {Record<string, [kind: 'real' | 'real?' | 'share' | 'share?' | 'bool' | 'word' | 'text?' | 'whole' | 'whole+' | 'whole?' | 'off', key?: string, words?: string[]]>}
  */
 export const ROUTER = {
   overlap_score_credit: ['real', 'overlap_credit'],
@@ -46,7 +46,7 @@ export const ROUTER = {
   router_ttl_secs: ['real'],
   router_queue_threshold: ['real?', 'queue_threshold'],
   router_policy_config: ['text?'],
-  router_event_threads: ['whole'],
+  router_event_threads: ['whole+'],
   skip_initial_worker_wait: ['bool'],
   router_queue_policy: ['word', 'queue_policy', ['fcfs', 'lcfs', 'wspt']],
   use_remote_indexer: ['bool'],
@@ -125,7 +125,8 @@ function wrong(kind, words, x) {
     case 'text?':
       return typeof x === 'string' && x.trim() !== '' ? '' : 'a text that is not blank or null is accepted';
   }
-  if (typeof x !== 'number' || !/^\d+$/.test(JSON.stringify(x))) return `${kind === 'whole?' ? `${NATURAL} or null` : NATURAL} is accepted`;
+  const accepted = kind === 'whole+' ? POSITIVE : kind === 'whole?' ? `${NATURAL} or null` : NATURAL;
+  if (typeof x !== 'number' || !/^\d+$/.test(JSON.stringify(x)) || (kind === 'whole+' && x < 1)) return `${accepted} is accepted`;
   return x <= MOST_32 ? '' : `at most ${MOST_32} is accepted`;
 }
 
@@ -156,7 +157,7 @@ export class ReadRouter {
       return this.complain(name, `unknown field ${quote(name)}; ${near === '' ? `known fields here are ${Object.keys(ROUTER).join(', ')}` : `did you mean ${near}?`}`);
     }
     const [kind, key, words = []] = ROUTER[name];
-    const accepted = wrong(kind, words, x).replace(NATURAL, name === 'router_event_threads' ? POSITIVE : NATURAL);
+    const accepted = wrong(kind, words, x);
     if (accepted !== '') return this.complain(name, `${name} is ${found(x)}; ${accepted}`);
     if (key === undefined) return;
     if (kind === 'word') this.pairs[`routing.router.${key}`] = Math.min(words.indexOf(String(x)), name === 'router_prefill_load_model' ? 1 : words.length);

@@ -4,14 +4,15 @@
 
 import { Collector } from './collect.js';
 import { fleetOf } from './fleet.js';
-import { Guest, Op, Refusal, Status } from './guest.js';
+import { Guest, Op, Refusal, Refused, Status } from './guest.js';
 import { floats, ints } from './msgpack.js';
 import { recordingOf } from './recording.js';
 import { readSummary, reportJSON } from './report.js';
-import { Plan } from './scenario.js';
-import { complaintOf, failureSentence } from './sentences.js';
+import { FORMATS, Plan } from './scenario.js';
+import { endsOf } from './agents.js';
+import { Field, complaintOf, engineComplaint, failureSentence } from './sentences.js';
 import { loadTable } from './timing.js';
-import { Trace, concatenated, detect, hasLine } from './trace.js';
+import { Trace, concatenated } from './trace.js';
 import { ComplaintError, complain } from './wording.js';
 
 /** @typedef {import('./types.js').Scenario} Scenario */
@@ -24,10 +25,10 @@ import { ComplaintError, complain } from './wording.js';
 
 /** Bytes of text that are fed at a time. */
 const CHUNK = 256 << 10;
-/** What is enough to tell a format by, in bytes. */
-const HEAD = 128 << 10;
 /** Rows of a table that are asked for at a time. */
 const ROWS = 1 << 15;
+/** Columns of text, whose bytes are no rows. */
+const TEXTS = ['ids', 'requests', 'plays'];
 /** How long a step should take. */
 const STEP_MS = 25;
 const MOST_ROWS_RESERVED = 1 << 20;
@@ -43,7 +44,7 @@ export class Cancelled extends Error {
 /**
  * What a run has from outside.
  * @typedef {object} Surroundings
- * @property {Source | null} trace its bytes; null for a synthetic workload
+ * @property {Source | Source[] | null} trace its bytes; null for a synthetic workload
  * @property {string} traceName for sentences
  * @property {Record<string, Source>} files durations by name
  * @property {boolean} record keep what charts need; a run takes longer then
@@ -70,7 +71,7 @@ export async function run(module, scenario, around) {
     await sim.simulate();
     return await sim.result();
   } catch (e) {
-    const complaint = e instanceof Refusal ? complaintOf(e, plan) : null;
+    const complaint = e instanceof Refusal ? complaintOf(e, plan, sim.format) : null;
     throw complaint === null ? e : new ComplaintError([complaint]);
   }
 }
@@ -110,7 +111,8 @@ class Simulation {
     this.around = around;
     this.handle = guest.open();
     /** @type {Format | ''} */
-    this.format = '';
+    this.format = plan.synthetic ? '' : (/** @type {import('./types.d.ts').TraceOptions} */ (plan.scenario.workload).format ?? '');
+    this.isGraph = false;
     this.turns = 0;
     this.sessions = 0;
     this.named = false;
@@ -137,7 +139,24 @@ class Simulation {
   }
 
   configure() {
+    this.checkPrefill();
     this.call(Op.Configure, { ...this.plan.configure(), ...(this.around?.record ? { record: true } : {}) });
+  }
+
+  /** The engine of prompts is checked by itself and first, as the command line does: of the two, a refusal does not say which. */
+  checkPrefill() {
+    const prefill = this.plan.prefill;
+    if (prefill === null) return;
+    const alone = this.guest.open();
+    try {
+      this.guest.call(alone, Op.Configure, prefill.frame('engine'));
+    } catch (e) {
+      if (!(e instanceof Refusal) || e.code !== Refused.BadConfig) throw e;
+      const [code, field] = [Number(e.pairs.code), Number(e.pairs.field)];
+      if (field !== Field.Role) throw new ComplaintError([engineComplaint(code, field, prefill)]); // it is no run without the other
+    } finally {
+      this.guest.close(alone);
+    }
   }
 
   async load() {
@@ -154,6 +173,8 @@ class Simulation {
     this.turns = Number(fed.turns);
     this.sessions = Number(fed.sessions);
     this.named = fed.named === true;
+    this.isGraph = fed.graph === true;
+    if (Number(fed.failed ?? 0) > 0) this.warnings.push(`${fed.failed} of ${fed.rows} requests are left out: they have no tokens, as those that failed`);
     const odd = Number(fed.odd_rows ?? 0);
     if (odd > 0) {
       const [least, most] = [Number(fed.block_size_min), Number(fed.block_size_max)];
@@ -164,42 +185,57 @@ class Simulation {
 
   async feed() {
     const around = this.outside();
-    if (around.trace === null) return complain('workload', 'no workload is given; a trace file, or --input-tokens, --output-tokens and --request-count, are accepted');
-    const trace = new Trace(around.trace, around.traceName);
+    const files = Array.isArray(around.trace) ? around.trace : around.trace === null ? [] : [around.trace];
+    if (files.length === 0) complain('workload', 'no workload is given; a trace file, or --input-tokens, --output-tokens and --request-count, are accepted');
+    for (const [i, source] of files.entries()) {
+      const name = source instanceof File && files.length > 1 ? source.name : around.traceName;
+      await this.feedFile(new Trace(source, name), i < files.length - 1, files.length);
+    }
+  }
+
+  /** @param {Trace} trace @param {boolean} more whether another file follows @param {number} files */
+  async feedFile(trace, more, files) {
+    const around = this.outside();
+    /** @type {Pairs} */
+    let first = { file: trace.name.replace(/^.*[/\\]/, '') || 'trace' };
     /** @type {Uint8Array[]} */
     let parts = [];
-    let size = 0;
-    let reserve = 0;
-    let rows = 0;
+    let [size, reserve, rows] = [0, 0, 0];
     for await (const part of trace.chunks()) {
       parts.push(part);
       size += part.length;
-      if (this.format === '') {
-        const head = concatenated(parts);
-        parts = [head];
-        if (!hasLine(head) && size < HEAD) continue;
-        this.choose(head);
-      }
       if (size < CHUNK) continue;
-      const fed = this.call(Op.Feed, { text: concatenated(parts), ...(reserve > 0 ? { reserve } : {}) });
+      const fed = this.take({ text: concatenated(parts), ...first, ...(reserve > 0 ? { reserve } : {}) }, trace, files);
       reserve = rows === 0 ? reserveFor(Number(fed.rows), trace) : 0;
       rows = Number(fed.rows);
-      [parts, size] = [[], 0];
+      [parts, size, first] = [[], 0, {}];
       around.progress({ stage: 'reading', done: trace.read, total: trace.total });
       await this.breathe();
     }
-    const rest = concatenated(parts);
-    if (this.format === '') this.choose(rest);
-    this.loaded(this.call(Op.Feed, { text: rest, end: true }));
+    const fed = this.take({ text: concatenated(parts), end: true, ...first, ...(more ? { more } : {}) }, trace, files);
+    if (!more) this.loaded(fed);
   }
 
-  /** Settles the format. @param {Uint8Array} head the trace begins with */
-  choose(head) {
-    const asked = /** @type {{format?: Format}} */ (this.plan.scenario.workload).format;
-    this.format = asked ?? detect(head);
-    if (this.format !== 'mooncake' && this.format !== 'mooncake-delta') {
-      complain('trace', `is a trace in the format ${this.format}, which core.wasm does not read yet; want mooncake or mooncake-delta`);
+  /** Feeds a part. @param {Pairs} request @param {Trace} trace @param {number} files */
+  take(request, trace, files) {
+    if ('file' in request && trace.coding === '') request.size = trace.total;
+    let fed = /** @type {Pairs} */ ({});
+    try {
+      fed = this.call(Op.Feed, request);
+    } catch (e) {
+      if (e instanceof Refusal) this.name(e.pairs);
+      throw e;
     }
+    this.name(fed);
+    if (this.format === 'weka' && trace.coding !== '') complain('trace', `is compressed with ${trace.coding}, want a trace in the format weka as plain text`);
+    if (files > 1 && this.format !== '' && this.format !== 'dynamo') complain('trace', `is a trace in the format ${this.format}, which is one file, but ${files} are given; want one`);
+    return fed;
+  }
+
+  /** Notes the format. @param {Pairs} answer */
+  name(answer) {
+    const i = Number(answer.format ?? 0);
+    if (i > 0) this.format = FORMATS[i - 1];
   }
 
   async simulate() {
@@ -228,8 +264,10 @@ class Simulation {
     const warning = this.plan.table?.warning(this.plan.engine) ?? '';
     const around = this.outside();
     around.progress({ stage: 'reporting', done: this.turns, total: this.turns });
-    const summary = readSummary(this.call(Op.Summarize));
-    const json = reportJSON(summary, this.wallMs);
+    const answer = this.call(Op.Summarize);
+    const summary = readSummary(answer);
+    const graph = this.isGraph ? await this.graph(answer) : null;
+    const json = reportJSON(summary, this.wallMs, graph);
     const records = await this.records();
     const outline = await this.outline();
     this.collector?.finish();
@@ -238,7 +276,7 @@ class Simulation {
     const ranks = (/** @type {Pairs} */ p) => Number(p['engine.dp_size'] ?? 1);
     /** @type {Result} */
     const result = {
-      reportJSON: json, report: JSON.parse(new TextDecoder().decode(json)), summary, records, outline, named: this.named,
+      reportJSON: json, report: JSON.parse(new TextDecoder().decode(json)), summary, records, outline, graph, named: this.named,
       ranks: ranks(engine), prefillRanks: plan.prefill === null ? 1 : ranks(plan.prefill.pairs), blockSize: Number(engine['engine.block_size']),
       handoffs: plan.pools ? typed(await this.table(Op.Handoffs)) : null, routes: plan.routed && !plan.pools ? typed(await this.table(Op.Routes)) : null, tiers: 'engine.host_offload.blocks' in engine, unservable,
       recording: this.collector === null ? null : recordingOf(this.collector, records, { tiers: 'engine.host_offload.blocks' in engine }),
@@ -265,7 +303,7 @@ class Simulation {
       for (const [key, bin] of Object.entries(answer)) {
         if (!(bin instanceof Uint8Array)) continue;
         (parts[key] ??= []).push(bin);
-        if (key !== 'ids') rows = Math.max(rows, bin.length / 8);
+        if (!TEXTS.includes(key)) rows = Math.max(rows, bin.length / 8);
       }
       if (rows === 0) break;
       await this.breathe();
@@ -282,9 +320,20 @@ class Simulation {
   async outline() {
     const t = await this.table(Op.Turns);
     const s = await this.table(Op.Sessions);
-    const idEnds = ints(s.id_length);
-    for (let i = 1; i < idEnds.length; i++) idEnds[i] += idEnds[i - 1];
-    return { session: ints(t.session), index: ints(t.index), next: ints(t.next), first: ints(s.first), line: ints(s.line), ids: s.ids, idEnds };
+    return { session: ints(t.session), index: ints(t.index), next: ints(t.next), first: ints(s.first), line: ints(s.line), ids: s.ids, idEnds: endsOf(ints(s.id_length)) };
+  }
+
+  /** @param {Pairs} summary an answer of Summarize @returns {Promise<import('./types.d.ts').Graph>} */
+  async graph(summary) {
+    const about = this.call(Op.Graph);
+    const [nodes, plays] = [await this.table(Op.Nodes), await this.table(Op.Plays)];
+    const bin = (/** @type {import('./msgpack.js').Value} */ x) => /** @type {Uint8Array} */ (x).slice();
+    return {
+      blockSize: Number(about.block_size), digest: bin(about.digest), lifecycle: bin(summary['agents.digest']), sourceFormat: String(about.source_format),
+      sourceDigest: String(about.source_digest), nestedBasis: String(about.nested_basis), models: { text: bin(about.models), ends: endsOf(ints(about.model_length)) },
+      target: String(this.plan.values.get('execution-model') ?? ''), play: ints(nodes.play), parent: ints(nodes.parent), requests: { text: nodes.requests, ends: endsOf(ints(nodes.request_length)) },
+      root: ints(plays.root), plays: { text: plays.plays, ends: endsOf(ints(plays.play_length)) }, outcomes: typed(await this.table(Op.Outcomes)),
+    };
   }
 }
 

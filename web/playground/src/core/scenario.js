@@ -3,7 +3,7 @@
 // that repeats it in a shell. What cannot be right is refused with the sentence
 // of the command line.
 
-import { ReadEngine, backendOf, canonical, wholeOf } from './engine.js';
+import { ReadEngine, canonical, wholeOf } from './engine.js';
 import { ReadRouter } from './router.js';
 import { ComplaintList, quote } from './wording.js';
 import { sentenceFloat } from './spell.js';
@@ -124,8 +124,8 @@ export class Plan {
     this.readFlags();
     this.checkSource();
     this.checkPools();
-    this.engine = this.readEngine('engine', this.pools ? 'decode' : undefined);
-    this.prefill = this.pools ? this.readEngine('prefillEngine', 'prefill') : null;
+    this.prefill = this.pools ? this.readEngine('prefillEngine', 'prefill', '--prefill-engine-args') : null;
+    this.engine = this.pools ? this.readEngine('engine', 'decode', '--decode-engine-args') : this.readEngine('engine', 'aggregated', '--extra-engine-args');
     /** @type {ReadRouter | null} */
     this.router = null;
     this.checkRouting();
@@ -214,17 +214,12 @@ export class Plan {
     }
   }
 
-  /** @param {'engine' | 'prefillEngine'} at @param {string | undefined} role */
-  readEngine(at, role) {
-    const s = this.scenario;
-    const args = { ...(s[at] ?? {}) };
-    if (role !== undefined) args.worker_type ??= role;
-    const fixed = timingModel(s);
-    if (fixed !== undefined) {
-      if ('timing_model' in args) this.complain(`${at}.timing_model`, 'engine.timing_model says how long passes take, and so does timing; one is accepted');
-      args.timing_model = fixed;
-    }
-    const read = new ReadEngine(args, at, this.complaints);
+  /** @param {'engine' | 'prefillEngine'} at @param {string} role @param {string} flag */
+  readEngine(at, role, flag) {
+    const args = this.scenario[at] ?? {};
+    const timing = timingModel(this.scenario);
+    if (timing !== undefined && 'timing_model' in args) this.complain(`${at}.timing_model`, 'engine.timing_model says how long passes take, and so does timing; one is accepted');
+    const read = new ReadEngine(args, at, this.complaints, { role, flag, timing });
     if (this.table !== null) this.table.use(read, this.complaints);
     read.chunk();
     return read;
@@ -243,15 +238,7 @@ export class Plan {
     } else if (this.router.predicts && this.table?.kind !== 'grid') {
       this.complain('router.config.router_prefill_load_model', 'router_prefill_load_model predicts how long prompts take, which only a grid tells; "none", --perf-grid, or --aic-backend, --aic-system and --aic-model-path, are accepted');
     }
-    if (!this.pools) return;
-    if (backendOf(s.prefillEngine) !== backendOf(s.engine)) {
-      this.complain('engine.type', `--prefill-engine-args have the backend ${backendOf(s.prefillEngine)} and --decode-engine-args ${backendOf(s.engine)}; the same backend is accepted`);
-    }
-    const [a, b] = [this.prefill?.pairs['engine.block_size'], this.engine.pairs['engine.block_size']];
-    if (a !== undefined && b !== undefined && BigInt(Number(a)) !== BigInt(Number(b))) {
-      this.complain('engine.block_size', `--prefill-engine-args have the block size ${a} and --decode-engine-args ${b}; the same size is accepted`);
-    }
-    if (mode !== 'round_robin' && mode !== 'kv_router') {
+    if (this.pools && mode !== 'round_robin' && mode !== 'kv_router') {
       this.complain('router.mode', `--router-mode ${MODE_FLAGS[ROUTER_MODES.indexOf(mode)]} is for workers that serve whole requests; round_robin or kv_router is accepted with two pools (--prefill-engine-args)`);
     }
   }
@@ -302,10 +289,21 @@ export class Plan {
       const x = this.values.get(f);
       if (x !== undefined) p[key] = x;
     }
-    if (this.values.get('trace-format') === FORMATS.indexOf('mooncake-delta')) p.delta = true;
+    Object.assign(p, this.reading());
     if (this.scenario.parity) p.parity = true;
     if (this.scenario.plain) p.plain = true;
     return p;
+  }
+
+  /** Keys of how a trace is read. @returns {Pairs} */
+  reading() {
+    if (this.synthetic) return {};
+    const v = this.values;
+    return {
+      format: v.has('trace-format') ? this.number('trace-format') + 1 : 0, want_block_size: v.get('trace-block-size') ?? 0, lanes: v.get('agentic-lanes') ?? 0,
+      shared_prefix_ratio: v.get('trace-shared-prefix-ratio') ?? 0, prefix_groups: v.get('trace-num-prefix-groups') ?? 0, execution_model: v.get('execution-model') ?? '',
+      nested_basis: v.get('weka-nested-timestamp-basis') ?? 0,
+    };
   }
 
   /** Keys of the pool that computes prompts. @returns {Pairs} */
@@ -396,13 +394,12 @@ function accepts(f) {
  * shell. The trace and a file of durations have the names they have in the
  * scenario, unless paths say otherwise.
  * @param {Scenario} s
- * @param {{trace?: string, timing?: string}} [paths]
+ * @param {{trace?: string | string[], timing?: string}} [paths]
  */
 export function commandLine(s, paths = {}) {
   const words = ['replay'];
   const w = s.workload;
-  if (w?.kind === 'sample') words.push(paths.trace ?? w.sample);
-  if (w?.kind === 'file') words.push(paths.trace ?? w.name ?? 'trace.jsonl');
+  if (w?.kind === 'sample' || w?.kind === 'file') words.push(...[paths.trace ?? (w.kind === 'sample' ? w.sample : (w.name ?? 'trace.jsonl'))].flat());
   for (const f of flagsOf(s)) {
     const x = valueAt(s, f.place);
     if (x === undefined) continue;

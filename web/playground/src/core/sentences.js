@@ -5,6 +5,7 @@
 
 import { ENGINE, LAUNCH, ROLES } from './engine.js';
 import { Refusal, Refused } from './guest.js';
+import { graphSentence, objectSentence, recordSentence, traceSentence } from './graphwords.js';
 import { lineSentence, rowSentence, syntheticSentence } from './tracewords.js';
 import { found } from './wording.js';
 import { sentenceFloat } from './spell.js';
@@ -177,6 +178,7 @@ const RUN_SENTENCES = {
  * @returns {Complaint | null}
  */
 export function runComplaint(code, field, plan) {
+  if (code === Code.Unlike && plan.prefill !== null) return unlike(plan.prefill, plan.engine);
   const ofRun = field === Field.HostOffload ? code === Code.NeedsAggregated : field === Field.DiskOffload ? code === Code.Exclusive && plan.engine.pairs['engine.dp_size'] === undefined : true;
   if (field in RUN_SENTENCES && ofRun) return { path: RUN_SENTENCES[field][0], sentence: RUN_SENTENCES[field][1] };
   if (!(field in RUN)) return null;
@@ -184,6 +186,15 @@ export function runComplaint(code, field, plan) {
   if (field === Field.NumWorkers && plan.pools) [flag, path] = ['num-decode-workers', 'numDecodeWorkers'];
   const x = plan.values.get(flag);
   return { path, sentence: `--${flag} is ${typeof x === 'number' ? sentenceFloat(x) : x}; ${accepted} is accepted` };
+}
+
+/** What two pools have to agree on. @param {ReadEngine} prefill @param {ReadEngine} decode @returns {Complaint} */
+function unlike(prefill, decode) {
+  if (prefill.backend !== decode.backend) {
+    return { path: 'engine.type', sentence: `--prefill-engine-args have the backend ${prefill.backend} and --decode-engine-args ${decode.backend}; the same backend is accepted` };
+  }
+  const [a, b] = [prefill.pairs['engine.block_size'], decode.pairs['engine.block_size']];
+  return { path: 'engine.block_size', sentence: `--prefill-engine-args have the block size ${a} and --decode-engine-args ${b}; the same size is accepted` };
 }
 
 /** What Synthesize takes by key of its frame: flag, place, accepted. @type {Record<string, [string, string, string]>} */
@@ -198,27 +209,41 @@ const SYNTHETIC = {
   turn_delay_ms: ['inter-turn-delay-ms', 'workload.interTurnDelayMs', 'a finite number of at least 0'],
 };
 
+/** Codes of BadTrace up to this one are of options that do not go with a trace. */
+const LAST_OPTION = 5;
+
 /**
  * The complaint that a refusal of core.wasm amounts to, null if nobody but the
  * program itself is at fault.
  * @param {Refusal} refusal
  * @param {Plan} plan
+ * @param {string} [format] of the trace
  * @returns {Complaint | null}
  */
-export function complaintOf(refusal, plan) {
+export function complaintOf(refusal, plan, format = '') {
   const p = refusal.pairs;
+  const ofTrace = (/** @type {string} */ sentence) => ({ path: 'trace', sentence, ...(Number(p.line) > 0 ? { line: Number(p.line) } : {}) });
   switch (refusal.code) {
     case Refused.BadConfig: {
       const [code, field] = [Number(p.code), Number(p.field)];
-      return runComplaint(code, field, plan) ?? engineComplaint(code, field, atFault(code, field, plan));
+      return runComplaint(code, field, plan) ?? engineComplaint(code, field, plan.engine);
     }
     case Refused.BadRouter:
       return plan.router?.refusal(Number(p.code), Number(p.field)) ?? null;
     case Refused.BadLine:
-      return { path: 'trace', sentence: lineSentence(p), line: Number(p.line) };
+      return ofTrace(lineSentence(p, format));
     case Refused.BadRow:
-      if (plan.synthetic) return { path: 'workload', sentence: syntheticSentence(p) };
-      return { path: 'trace', sentence: rowSentence(p, plan.traceBlockSize), ...(Number(p.line) > 0 ? { line: Number(p.line) } : {}) };
+      return plan.synthetic ? { path: 'workload', sentence: syntheticSentence(p) } : ofTrace(rowSentence(p, plan.traceBlockSize, format));
+    case Refused.BadTrace: {
+      const sentence = traceSentence(p, format);
+      return Number(p.code) <= LAST_OPTION ? { path: 'trace', sentence } : ofTrace(sentence);
+    }
+    case Refused.BadGraph:
+      return ofTrace(graphSentence(p));
+    case Refused.BadRecord:
+      return ofTrace(recordSentence(p));
+    case Refused.BadObject:
+      return ofTrace(objectSentence(p));
     case Refused.NotInRange: {
       const known = SYNTHETIC[String(p.name)];
       if (!plan.synthetic || known === undefined) return null;
@@ -228,11 +253,6 @@ export function complaintOf(refusal, plan) {
     }
   }
   return null;
-}
-
-/** Which of two engines is at fault: the core looks at that which decodes first. @param {number} _code @param {number} _field @param {Plan} plan */
-function atFault(_code, _field, plan) {
-  return plan.engine;
 }
 
 /** Why a run has failed. @param {Pairs} p an answer of Step */

@@ -1,6 +1,5 @@
 // @ts-check
-// Traces as streams of text: files, bytes and addresses, compressed or not, and
-// what format they are in by the looks of their beginning.
+// Traces as streams of text: files, bytes and addresses, compressed or not.
 
 import { CutOff, Damaged, gunzip } from './gunzip.js';
 import { complain } from './wording.js';
@@ -166,94 +165,4 @@ export function concatenated(parts) {
     at += p.length;
   }
   return all;
-}
-
-const BLANK = new Set([0x20, 0x09, 0x0d, 0x0a]);
-
-/** Whether a format can be told by what there is: a whole line. @param {Uint8Array} text */
-export function hasLine(text) {
-  let i = 0;
-  while (i < text.length && BLANK.has(text[i])) i++;
-  return text.indexOf(0x0a, i) >= 0;
-}
-
-/**
- * The format of a trace by its beginning: the keys of its first object or the
- * names of its columns. What has none of the others' is taken for Mooncake,
- * whose sentences then say what is wrong.
- * @param {Uint8Array} text
- * @returns {Format}
- */
-export function detect(text) {
-  const s = new TextDecoder().decode(text).replace(/^[ \t\r\n]+/, '');
-  if (s !== '' && s[0] !== '{') return detectTable(s);
-  let scope = false;
-  for (const [key, value] of keys(s)) {
-    switch (key) {
-      case 'schema':
-        if (value.startsWith('"dynamo.agentic_mooncake"')) return 'agentic_mooncake';
-        if (value.startsWith('"dynamo.request.trace')) return 'dynamo';
-        break;
-      case 'event_type':
-      case 'event':
-        return 'dynamo';
-      case 'hash_id_scope': // of a header or of a Weka object
-        scope = true;
-        break;
-      case 'models':
-      case 'requests':
-        return 'weka';
-      case 'wait_for':
-      case 'tool_wait_ms':
-      case 'play_id':
-        return 'agentic_mooncake';
-      case 'num_turns':
-      case 'input_prompt_length':
-      case 'tool_call_latency':
-        return 'applied_compute_agentic';
-    }
-  }
-  return scope ? 'agentic_mooncake' : 'mooncake';
-}
-
-/** @param {string} text @returns {Format} */
-function detectTable(text) {
-  for (const cell of text.split(/\r?\n/, 1)[0].split(',')) {
-    const name = cell.trim().replace(/^"(.*)"$/, '$1');
-    if (name === 'ContextTokens' || name === 'GeneratedTokens') return 'azure';
-    if (name === 'Request tokens' || name === 'Response tokens') return 'burstgpt';
-  }
-  return 'mooncake';
-}
-
-/** The keys of the object at the start with the text of their values, as far as it is JSON. @param {string} s @returns {Generator<[string, string]>} */
-function* keys(s) {
-  const quoted = /"(?:[^"\\]|\\.)*"/y;
-  let depth = 0;
-  for (let i = 0; i < s.length; i++) {
-    const c = s[i];
-    if (c === '{' || c === '[') depth++;
-    else if (c === '}' || c === ']') {
-      if (--depth === 0) return;
-    } else if (c === '"') {
-      quoted.lastIndex = i;
-      const m = quoted.exec(s);
-      if (m === null) return;
-      i = quoted.lastIndex - 1;
-      const colon = /[ \t\r\n]*:[ \t\r\n]*/y;
-      colon.lastIndex = i + 1;
-      if (depth !== 1 || !colon.test(s)) continue;
-      yield [unquoted(m[0]), s.slice(colon.lastIndex, colon.lastIndex + 40)];
-      i = colon.lastIndex - 1;
-    }
-  }
-}
-
-/** @param {string} literal */
-function unquoted(literal) {
-  try {
-    return String(JSON.parse(literal));
-  } catch {
-    return literal;
-  }
 }

@@ -3,9 +3,15 @@
 // fields are those of docs/frames.md.
 
 import { sentenceFloat } from './spell.js';
+import { entryOf } from './graphwords.js';
 import { visible } from './wording.js';
 
 /** @typedef {import('./msgpack.js').Pairs} Pairs */
+
+const SCHEMA = 12; // trace.Field
+const OLDER_AGENTS =
+  'found a request, want the header {"schema":"dynamo.agentic_mooncake","version":2,"block_size":...,"hash_id_scope":"local","source":{"format":...,"digest":...}}; ' +
+  'without one this is version 1 of the format, whose requests wait with "wait_for" and "delay" instead of "dependencies"';
 
 /** Codes of lines. */
 const Line = Object.freeze({
@@ -21,8 +27,9 @@ const Row = Object.freeze({
   NoStart: 18, NegativeStart: 19, StartTooLate: 20, DelayTooLong: 21, TalkTooLong: 22,
 });
 
-/** Longest line that is read, in bytes. */
-export const MAX_LINE = 64 << 20;
+/** Longest line that is read, and longest object of a Weka trace, in bytes. */
+const MAX_LINE = 64 << 20;
+const MAX_OBJECT = 2 ** 30;
 
 /**
  * Fields by number from a first one: their names, and after a bar what they
@@ -121,18 +128,31 @@ function width(bytes, i) {
 }
 
 /**
- * What is wrong with a line by itself.
+ * What is wrong with a line, or an object, by itself.
  * @param {Pairs} p a refusal BadLine
+ * @param {string} format
  */
-export function lineSentence(p) {
+export function lineSentence(p, format) {
   const [code, field, key, start, end] = ['code', 'field', 'key', 'start', 'end'].map((k) => Number(p[k] ?? 0));
   const line = p.text instanceof Uint8Array ? p.text : new Uint8Array();
-  if (field >= 120 || code >= Line.WrongCells) return cellSentence(code, field, line.subarray(start, end));
+  if (format === 'azure' || format === 'burstgpt') return cellSentence(code, field, line.subarray(start, end));
+  if (format === 'agentic_mooncake' && code === Line.Missing && field === SCHEMA && new TextDecoder().decode(line).includes('"request_id"')) return OLDER_AGENTS;
+  const whole = code === Line.NotObject || code === Line.ByteOrderMark || code === Line.Trailing;
+  const where = whole ? '' : entryOf(p);
+  if (p.single === true && code === Line.Trailing) {
+    return `found ${foundText(line.subarray(start))} after the object, want one object in a file whose name ends in .json; a file of several, a line for each, ends in .jsonl`;
+  }
+  if (p.single === true && code === Line.CutOff) return `${where}the file ends too early, want a complete JSON object`;
+  return where + bareLine(line, code, field, key, start, end, format);
+}
+
+/** @param {Uint8Array} line @param {number} code @param {number} field @param {number} key @param {number} start @param {number} end @param {string} format */
+function bareLine(line, code, field, key, start, end, format) {
   const value = () => foundText(line.subarray(start, end));
   const named = () => `field "${nameIn(line, field, key)}"`;
   switch (code) {
     case Line.LineTooLong:
-      return `the line is longer than ${MAX_LINE} bytes; want one JSON object per line`;
+      return `the line is longer than ${format === 'weka' ? MAX_OBJECT : MAX_LINE} bytes; want one JSON object per line`;
     case Line.ByteOrderMark:
       return 'the line begins with a byte order mark; want UTF-8 without one';
     case Line.NotObject:
@@ -215,6 +235,8 @@ function cellSentence(code, field, bytes) {
       return bytes.length > 0 ? `found ${cell} after as many cells as the header has, want no more` : 'found fewer cells than the header has, want as many';
     case Line.OpenQuote:
       return `found ${cell}, a cell in quotes that does not end with one, want it closed in the same line`;
+    case Line.LineTooLong:
+      return `the line is longer than ${MAX_LINE} bytes; want one JSON object per line`;
     case Line.ByteOrderMark:
       return 'the line begins with a byte order mark; want UTF-8 without one';
     case Line.OutOfRange:
@@ -233,11 +255,57 @@ function cellSentence(code, field, bytes) {
  * What is wrong with a row, alone or among the others.
  * @param {Pairs} p a refusal BadRow
  * @param {number} blockSize tokens behind each hash id
+ * @param {string} format
  */
-export function rowSentence(p, blockSize) {
+export function rowSentence(p, blockSize, format) {
   const code = Number(p.code);
-  const length = Number(p.input_length ?? -1);
+  if (code === Row.Empty) return Number(p.lines) === 0 ? 'the file is empty, want at least one row' : 'found only blank lines, want at least one row';
   const [n, limit] = [String(p.found), String(p.limit)];
+  if (format === 'applied_compute_agentic') return talkSentence(code, p) || buildSentence(code, n, limit, p);
+  if (format === 'azure' || format === 'burstgpt') return requestSentence(code, n, limit, format) || buildSentence(code, n, limit, p);
+  return mooncakeSentence(code, n, limit, p, blockSize) || buildSentence(code, n, limit, p);
+}
+
+/** Of a conversation with tools. @param {number} code @param {Pairs} p */
+function talkSentence(code, p) {
+  const name = `field "${fieldOf(Number(p.field)).name}": `;
+  const ms = sentenceFloat(Number(p.ms));
+  switch (code) {
+    case Row.ListMismatch:
+      return `${name}found ${p.found} items, want as many as num_turns says, ${p.limit}`;
+    case Row.InputZero:
+      return `${name}found 0, want a positive integer`;
+    case Row.NegativeDelay:
+      return `${name}found ${ms}, want numbers of seconds from 0`;
+    case Row.DelayTooLong:
+      return `${name}found ${ms}, want seconds that are finite as milliseconds`;
+    case Row.InputTooLong:
+      return `${name}the conversation grows to ${p.found} tokens, want at most ${p.limit}`;
+    case Row.OutputTooLong:
+      return `${name}found ${p.found}, want at most ${p.limit}`;
+  }
+  return '';
+}
+
+/** Of a row of a table. @param {number} code @param {string} n @param {string} limit @param {string} format */
+function requestSentence(code, n, limit, format) {
+  const [input, output] = format === 'burstgpt' ? ['Request tokens', 'Response tokens'] : ['ContextTokens', 'GeneratedTokens'];
+  switch (code) {
+    case Row.InputZero:
+      return `column "${input}": found 0, want a positive integer`;
+    case Row.InputTooLong:
+      return `column "${input}": found ${n}, want at most ${limit}`;
+    case Row.OutputTooLong:
+      return `column "${output}": found ${n}, want at most ${limit}`;
+    case Row.StartTooLate:
+      return 'column "Timestamp": found a number of seconds that is none as milliseconds, want a smaller one';
+  }
+  return '';
+}
+
+/** Of a Mooncake row. @param {number} code @param {string} n @param {string} limit @param {Pairs} p @param {number} blockSize */
+function mooncakeSentence(code, n, limit, p, blockSize) {
+  const length = Number(p.input_length ?? -1);
   switch (code) {
     case Row.InputOverCapacity:
       return overCapacity(BigInt(Number(p.found)), limit, BigInt(Number(p.ids)), blockSize);
@@ -250,10 +318,8 @@ export function rowSentence(p, blockSize) {
       return `field "output_length": found ${n}, want at most ${limit}`;
     case Row.OutputIDsMismatch:
       return `field "output_token_ids": found ${n} ids, want as many as output_length says, ${limit}`;
-    case Row.Empty:
-      return Number(p.lines) === 0 ? 'the file is empty, want at least one row' : 'found only blank lines, want at least one row';
   }
-  return buildSentence(code, n, limit, p);
+  return '';
 }
 
 /** @param {bigint} found @param {string} limit @param {bigint} ids @param {number} blockSize */

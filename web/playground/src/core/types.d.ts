@@ -103,7 +103,7 @@ export interface Router {
 /** A file of durations is named; whoever calls simulate gives its bytes under that name. */
 export type Timing = { kind: 'polynomial' } | { kind: 'fixed'; prefillMs: number; decodeMs: number } | { kind: 'grid'; name: string } | { kind: 'npz'; name: string };
 
-/** Bytes: in memory, in a file that was dropped, or at a URL. */
+/** Bytes: in memory, in a file that was dropped, or at a URL. A trace of Dynamo may be a list of them. */
 export type Source = Uint8Array | ArrayBuffer | Blob | string;
 
 /** What is wrong with a scenario, a trace or a file. */
@@ -179,6 +179,33 @@ export interface Outline {
   idEnds: Int32Array;
 }
 
+/** Texts one after the other, and where each ends. */
+export interface Names {
+  text: Uint8Array;
+  ends: Int32Array;
+}
+
+/** A graph of agents: requests that wait for each other, by turn, and the plays they belong to. See Graph in docs/frames.md. */
+export interface Graph {
+  blockSize: number;
+  digest: Uint8Array;
+  /** Digest of what happened. */
+  lifecycle: Uint8Array;
+  sourceFormat: string;
+  sourceDigest: string;
+  /** Of weka, else ''. */
+  nestedBasis: string;
+  models: Names;
+  /** The model that the requests are run on. */
+  target: string;
+  play: Int32Array;
+  parent: Int32Array;
+  requests: Names;
+  root: Int32Array;
+  plays: Names;
+  outcomes: Record<string, Int32Array | Float64Array>;
+}
+
 export interface Result {
   /** The report as replay --report-json writes it. */
   reportJSON: Uint8Array;
@@ -190,6 +217,7 @@ export interface Result {
   handoffs: Record<string, Int32Array | Float64Array> | null;
   /** What the KV router said of each turn; see Routes in docs/frames.md. */
   routes: Record<string, Int32Array | Float64Array> | null;
+  graph: Graph | null;
   /** Whether records name their sessions. */
   named: boolean;
   /** Data-parallel ranks of a worker, and of one that computes prompts for others. */
