@@ -150,6 +150,7 @@ func TestParts(t *testing.T) {
 			break
 		}
 		parts.Session, parts.Index, parts.Next = append(parts.Session, c.Session...), append(parts.Index, c.Index...), append(parts.Next, c.Next...)
+		parts.Input, parts.Output = append(parts.Input, c.Input...), append(parts.Output, c.Output...)
 	}
 	if a, b := frame.Append(nil, whole.Fields()), frame.Append(nil, parts.Fields()); !bytes.Equal(a, b) {
 		t.Errorf("%q\n%q", a, b)
