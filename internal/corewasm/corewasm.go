@@ -29,18 +29,26 @@ func Build(root string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
+	core, err := compile(root, dir)
+	if err != nil {
+		return "", err
+	}
+	if core, err = Slim(core); err != nil {
+		return "", err
+	}
+	return target, replace(target, core)
+}
+
+// compile is the module as the linker makes it, by way of a file in dir.
+func compile(root, dir string) ([]byte, error) {
 	fresh := filepath.Join(dir, "core.wasm")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-ldflags=-s -w", "-o", fresh, "./host/wasm/guest/reactor")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=", "GOWASM=", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building core.wasm: %w\n%s", err, out)
+		return nil, fmt.Errorf("building core.wasm: %w\n%s", err, out)
 	}
-	core, err := os.ReadFile(fresh)
-	if err != nil {
-		return "", err
-	}
-	return target, replace(target, core)
+	return os.ReadFile(fresh)
 }
 
 // replace writes a file unless it already has this content.

@@ -42,7 +42,7 @@ func (r *Runner) instantiate(ctx context.Context) (*instance, error) {
 	g := &instance{}
 	// The guest's scheduler needs clocks that advance.
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").
-		WithSysWalltime().WithSysNanotime().WithSysNanosleep().WithEnv("GOGC", gcPercent).WithStderr(&g.said)
+		WithSysWalltime().WithSysNanotime().WithSysNanosleep().WithEnv("GOGC", r.gcPercent).WithStderr(&g.said)
 	module, err := r.runtime.InstantiateModule(ctx, r.module, config)
 	if err != nil {
 		return nil, fmt.Errorf("core.wasm cannot be started: %w", g.reason(err))

@@ -37,6 +37,8 @@ type Runner struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
 	cache   wazero.CompilationCache // nil: none
+
+	gcPercent string // of the guests' collectors
 }
 
 // ErrCache is an error of the cache's directory.
@@ -100,7 +102,7 @@ func compile(ctx context.Context, o Options, cache wazero.CompilationCache) (*Ru
 		const pagesPerMB = 16
 		config = config.WithMemoryLimitPages(uint32(min(o.MemoryMB, 4096) * pagesPerMB))
 	}
-	r := &Runner{runtime: wazero.NewRuntimeWithConfig(ctx, config), cache: cache}
+	r := &Runner{runtime: wazero.NewRuntimeWithConfig(ctx, config), cache: cache, gcPercent: gcPercent}
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r.runtime); err != nil {
 		return nil, r.fail(ctx, err)
 	}

@@ -374,6 +374,34 @@ func TestParallel(t *testing.T) {
 	}
 }
 
+// A guest whose collector hardly ever rests, and so looks through the stacks all
+// the time, gives the same.
+func TestCollecting(t *testing.T) {
+	busy := *compiledRunner(t)
+	busy.gcPercent = "1"
+	ran := 0
+	for seed := 0; ran < 8; seed++ {
+		paths, cfg, o, ok := prepared(t, t.TempDir(), seed, []string{"kvpd", "formats", "any"}[seed%3])
+		if !ok {
+			continue
+		}
+		run := described(cfg, o)
+		run.Record = seed%2 == 0
+		guest, err := busy.instantiate(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, load := handed(t, paths, o, guest, run)
+		if load != nil {
+			ran++
+			if d := cmp.Diff(native(t, run, load), s.run(t, run), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("seed %d: %s", seed, d)
+			}
+		}
+		guest.close(context.Background())
+	}
+}
+
 // A run is stopped between two steps.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
