@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wasm wheels test python bench bench-live truetime live soak fuzz lint oracle corpus clean
+.PHONY: help demo build wasm wheels playground play test python bench bench-live truetime live soak fuzz lint oracle corpus clean
 
 GO ?= go
 PYTHON ?= python3
@@ -45,6 +45,12 @@ wasm: ## build core.wasm, which the programs carry
 
 wheels: ## build Python's wheels for all platforms into bin/wheels/
 	GO=$(GO) $(PYTHON) bindings/python/tools/build_wheel.py --out bin/wheels
+
+playground: ## build the browser playground into web/playground/dist/
+	$(GO) run ./internal/playground/cmd/play -build
+
+play: ## build the browser playground and serve it on this machine
+	$(GO) run ./internal/playground/cmd/play
 
 test: export LIVE_PROGRAMS = required
 test: ## vet, then run every test (installs the reference, etcd and nats-server into .oracle); the core also with its invariants checked; Python's from its wheel
@@ -124,4 +130,4 @@ corpus: ## record the reference's answers that the tests compare with
 	$(GO) run ./internal/oracle/cmd/oracle -family kvg2 -seed 1 -n 60 -corpus testdata/oracle/corpus-kvg2.jsonl.gz
 
 clean: ## remove what the other verbs built
-	rm -rf bin host/wasm/binary/core.wasm
+	rm -rf bin host/wasm/binary/core.wasm web/playground/dist

@@ -8,6 +8,8 @@ set -euo pipefail
 dir=${1:?usage: setup.sh DIR}
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
+exec 9>"$dir/lock"
+flock 9 # tests of several packages may come at the same time
 cd "$(dirname "$0")"
 exec 9>"$dir/lock"
 flock 9 # several tests may want the tools at the same time

@@ -73,7 +73,7 @@ export const workloadGroups = [
       { id: "arrivals", label: "Arrivals", kind: "choice", def: "poisson", choices: [["poisson", "at random"], ["constant", "at even intervals"], ["cap", "as sessions end"]], when: synthetic },
       { id: "request_rate", label: "Rate", unit: "/s", kind: "real", def: 4, range: [0.1, 1000], log: true, when: (v) => synthetic(v) && get(v, "arrivals") === "poisson", sweep: true },
       { id: "arrival_interval_ms", label: "Interval", unit: "ms", kind: "real", def: 250, range: [1, 10000], log: true, when: (v) => synthetic(v) && get(v, "arrivals") === "constant", sweep: true },
-      { id: "concurrency", label: "Sessions at a time", kind: "whole", def: (v) => (synthetic(v) ? 32 : ""), unset: "as in the trace", range: [1, 1024], log: true, when: (v) => trace(v) || get(v, "arrivals") === "cap", sweep: true },
+      { id: "concurrency", label: "Sessions at a time", kind: "whole", def: (v) => (synthetic(v) ? 32 : ""), unset: "as traced", range: [1, 1024], log: true, when: (v) => trace(v) || get(v, "arrivals") === "cap", sweep: true },
       { id: "arrival_speedup", label: "Load", unit: "×", kind: "real", def: 1, range: [0.1, 20], log: true, when: trace, sweep: true, help: "Divides the times between arrivals." },
     ],
   },
@@ -109,13 +109,13 @@ export const fleetGroups = [
   },
   {
     id: "memory", title: "Engine", fields: [
-      { id: "num_gpu_blocks", label: "KV blocks", kind: "whole", def: (v) => (get(v, "timing") === "grid" || get(v, "timing") === "file" ? "" : 16384), unset: "as the grid says", range: [256, 131072], log: true, sweep: true, help: "Of each rank." },
+      { id: "num_gpu_blocks", label: "KV blocks", kind: "whole", def: (v) => (get(v, "timing") === "grid" || get(v, "timing") === "file" ? "" : 16384), unset: "of the grid", range: [256, 131072], log: true, sweep: true, help: "Of each rank." },
       { id: "block_size", label: "Block", unit: "tokens", kind: "whole", def: (v) => ({ sglang: 1, trtllm: 32 })[String(get(v, "backend"))] ?? 64, range: [1, 256], log: true },
       { id: "max_num_seqs", label: "Running requests", kind: "whole", def: 256, range: [1, 1024], log: true, sweep: true, help: "At most, of each rank." },
       { id: "max_num_batched_tokens", label: "Tokens of a pass", kind: "whole", def: 8192, range: [256, 65536], log: true, sweep: true, help: "At most." },
       { id: "enable_prefix_caching", label: "Prefix caching", kind: "toggle", def: true },
-      { id: "kv_transfer_bytes_per_token", label: "KV cache of a token", unit: "bytes", kind: "whole", def: "", unset: "transfers take no time", range: [1024, 1048576], log: true, when: pools },
-      { id: "kv_transfer_bandwidth", label: "Transfers", unit: "GB/s", kind: "real", def: "", unset: "transfers take no time", range: [1, 900], log: true, when: pools, sweep: true },
+      { id: "kv_transfer_bytes_per_token", label: "KV cache of a token", unit: "bytes", kind: "whole", def: "", unset: "no time", range: [1024, 1048576], log: true, when: pools },
+      { id: "kv_transfer_bandwidth", label: "Transfers", unit: "GB/s", kind: "real", def: "", unset: "no time", range: [1, 900], log: true, when: pools, sweep: true },
     ],
   },
   {
@@ -124,7 +124,7 @@ export const fleetGroups = [
       { id: "preemption_mode", label: "Preempted first", kind: "choice", def: "lifo", choices: [["lifo", "the newest"], ["fifo", "the oldest"]], when: (v) => !sglang(v) },
       { id: "max_model_len", label: "Model length", unit: "tokens", kind: "whole", def: "", unset: "no limit" },
       { id: "dp_size", label: "Data-parallel ranks", kind: "whole", def: 1, range: [1, 16], log: true },
-      { id: "tensor_parallel_size", label: "GPUs of a rank", kind: "whole", def: (v) => (["grid", "file"].includes(String(get(v, "timing"))) ? "" : 1), unset: "as the grid says" },
+      { id: "tensor_parallel_size", label: "GPUs of a rank", kind: "whole", def: (v) => (["grid", "file"].includes(String(get(v, "timing"))) ? "" : 1), unset: "of the grid" },
       { id: "schedule_policy", label: "Schedule policy", kind: "choice", def: "fifo", choices: [["fifo", "first come"], ["lpm", "longest cached prefix"]], when: sglang },
       { id: "chunked_prefill_size", label: "Prefill chunk", unit: "tokens", kind: "whole", def: 8192, range: [256, 65536], log: true, when: sglang },
       { id: "max_prefill_tokens", label: "Prompt tokens of a pass", kind: "whole", def: 16384, when: sglang },
@@ -149,9 +149,9 @@ export const fleetGroups = [
 export const goalGroups = [
   {
     id: "goals", title: "Goals", fields: [
-      { id: "sla_ttft_ms", label: "TTFT", unit: "ms", kind: "real", def: "", unset: "none", range: [10, 30000], log: true, help: "Time to first token, at most." },
-      { id: "sla_itl_ms", label: "Mean ITL", unit: "ms", kind: "real", def: "", unset: "none", range: [1, 500], log: true, help: "Inter-token latency of a request, at most." },
-      { id: "sla_e2e_ms", label: "E2E", unit: "ms", kind: "real", def: "", unset: "none", range: [100, 300000], log: true, help: "Latency of a request, at most. Not with the other two." },
+      { id: "sla_ttft_ms", label: "TTFT at most", unit: "ms", kind: "real", def: "", unset: "none", range: [10, 30000], log: true },
+      { id: "sla_itl_ms", label: "Mean ITL at most", unit: "ms", kind: "real", def: "", unset: "none", range: [1, 500], log: true },
+      { id: "sla_e2e_ms", label: "E2E at most", unit: "ms", kind: "real", def: "", unset: "none", range: [100, 300000], log: true, help: "Instead of the other two." },
     ],
   },
 ];

@@ -1,6 +1,6 @@
 // The page: settings on the left, results on the right, the state in the link.
 
-import { fleetGroups, get, goalGroups, grids, workloadGroups } from "./fields.js";
+import { byId, fleetGroups, get, goalGroups, grids, workloadGroups } from "./fields.js";
 import { files, foresee, isDurations } from "./files.js";
 import { Runner } from "./runner.js";
 import { link, parse, put, valuesOf, views } from "./state.js";
@@ -19,12 +19,15 @@ let { state, ignored } = parse(location.hash);
 let side = "a";
 /** @type {import("./runner.js").Outcome | null} */
 let outcome = null;
-let tookMs = 0;
+let firstMs = 0; // when the page had its first result
+let numbersMs = 0; // how long the last run took to its numbers
 
 /* Results. */
 
 const status = make("div", { class: "status", id: "status" });
-const panel = make("div", { id: "panel", role: "tabpanel", tabindex: -1 });
+const head = make("div", {});
+const body = make("div", { id: "figures" });
+const panel = make("div", { id: "panel", role: "tabpanel", tabindex: -1 }, head, body);
 const progress = make("progress", { max: 1, "aria-label": "Progress" });
 const line = make("span", { id: "line", role: "status" });
 const runButton = make("button", { type: "button", id: "run", onclick: () => runner.start(state) }, "Run again");
@@ -44,7 +47,8 @@ const runner = new Runner({
     runButton.hidden = true;
     progress.removeAttribute("value");
     line.textContent = "Simulating";
-    panel.classList.add("stale");
+    head.classList.add("stale");
+    body.classList.add("stale");
     panel.setAttribute("aria-busy", "true");
   },
   progress(share, text) {
@@ -53,16 +57,22 @@ const runner = new Runner({
     line.textContent = text;
   },
   came(o, whole, ms) {
-    [outcome, tookMs] = [o, ms];
+    outcome = o;
+    if (!whole) numbersMs = ms;
     faults(null);
-    if (o.view === "run") panel.replaceChildren(...runView(state, o.a));
-    else if (o.view === "compare") panel.replaceChildren(...compareView(state, o.a, o.b));
-    else panel.replaceChildren(...sweepView(state, o.points, whole));
-    panel.classList.remove("stale");
+    const shown = o.view === "run" ? runView(state, o.a) : o.view === "compare" ? compareView(state, o.a, o.b) : sweepView(state, o.points, whole);
+    head.replaceChildren(...shown.head);
+    head.classList.remove("stale");
+    if (shown.body) {
+      body.replaceChildren(...shown.body);
+      body.classList.remove("stale");
+    }
+    if (!firstMs) performance.mark("first-result", { startTime: (firstMs = performance.now()) });
+    exporting.sync();
     if (!whole) return;
     stopped();
     const some = o.view === "sweep" ? o.points.find((p) => p.ran)?.ran : o.a;
-    line.textContent = some ? (o.view === "sweep" ? `${o.points.length} points in ${(ms / 1000).toFixed(2)} s` : ranLine(state, some, ms)) : "";
+    line.textContent = some ? (o.view === "sweep" ? `${o.points.length} points in ${(ms / 1000).toFixed(2)} s` : ranLine(some, numbersMs)) : "";
     document.body.dataset.ran = String(Number(document.body.dataset.ran ?? 0) + 1);
   },
   failed(f) {
@@ -70,9 +80,11 @@ const runner = new Runner({
     outcome = null;
     faults(f);
     line.textContent = f.wanting ? "Waiting for a file" : "Not simulated";
-    const sentences = [...f.fields.values(), ...f.other];
-    panel.classList.remove("stale");
-    panel.replaceChildren(make("section", { class: f.wanting ? "sheet" : "failed", id: "failed" }, make("h2", {}, f.wanting ? "A file is missing" : state.view === "compare" ? `Fleet ${f.side.toUpperCase()} cannot be simulated` : "This cannot be simulated"), ...sentences.map((t) => make("p", {}, t))));
+    const go = (/** @type {string} */ id) => make("button", { type: "button", class: "quiet", onclick: () => reveal(id) }, `Go to ${byId.get(id)?.label ?? id}`);
+    const list = make("ul", { class: "faults" }, ...[...f.fields].map(([id, t]) => make("li", {}, t, " ", f.wanting ? null : go(id))), ...f.other.map((t) => make("li", {}, t)));
+    head.classList.remove("stale");
+    body.replaceChildren();
+    head.replaceChildren(make("section", { class: f.wanting ? "sheet" : "failed", id: "failed" }, make("h2", {}, f.wanting ? "A file is missing" : state.view === "compare" ? `Fleet ${f.side.toUpperCase()} cannot be simulated` : "This cannot be simulated"), list));
     document.body.dataset.ran = String(Number(document.body.dataset.ran ?? 0) + 1);
   },
   cancelled() {
@@ -88,13 +100,20 @@ function stopped() {
   exporting.sync();
 }
 
+/** Takes away what another view or link has shown. */
+function clear() {
+  outcome = null;
+  head.replaceChildren();
+  body.replaceChildren();
+  exporting.sync();
+}
+
 /** @param {View} view */
 function look(view) {
   if (state.view === view) return;
   state.view = view;
   if (view !== "compare") side = "a";
-  outcome = null;
-  panel.replaceChildren();
+  clear();
   history.pushState(null, "", `#${link(state)}`);
   show();
   runner.start(state);
@@ -188,6 +207,15 @@ function show() {
   for (const c of [shared, goals, fleet, pickTrace, pickDurations]) c.sync();
 }
 
+/** Brings a field into view, and the focus to it. @param {string} id */
+function reveal(id) {
+  const field = document.querySelector(`[data-field="${id}"]`);
+  field?.closest("details")?.setAttribute("open", "");
+  const input = /** @type {HTMLElement | null} */ (field?.querySelector("input:not([type=range]), select") ?? null);
+  input?.scrollIntoView({ block: "center" });
+  input?.focus({ preventScroll: true });
+}
+
 /** Takes the state of the link. @param {boolean} first */
 function open(first) {
   ({ state, ignored } = parse(location.hash));
@@ -196,8 +224,7 @@ function open(first) {
   notice.hidden = ignored.length === 0;
   notice.textContent = ignored.length > 0 ? `Of this link, not understood and left out: ${ignored.join(", ")}.` : "";
   if (!first) {
-    outcome = null;
-    panel.replaceChildren();
+    clear();
   }
   foresee(state);
   show();
@@ -260,8 +287,8 @@ function layout() {
     next.focus();
     next.click();
   });
-  status.append(progress, line, make("span", { class: "grow" }), cancelButton, runButton);
-  at("results").append(make("div", { class: "bar" }, list, exporting.element), sweeping.element, status, panel);
+  status.append(progress, line, make("span", { class: "grow" }), cancelButton, runButton, exporting.element);
+  at("results").append(make("div", { class: "bar" }, list), sweeping.element, status, panel);
   at("example-list").append(...examples.map((e) => make("li", {}, make("a", { href: `#${e.link}` }, e.title, make("small", {}, e.about)))));
   at("copy-link").addEventListener("click", async () => {
     await navigator.clipboard.writeText(location.href.split("#")[0] + `#${link(state)}`);
@@ -271,6 +298,12 @@ function layout() {
     e.preventDefault();
     at("results").focus();
   });
+  const jump = at("jump");
+  const below = () => at("results").getBoundingClientRect().top > innerHeight / 2;
+  const name = () => (jump.textContent = below() ? "Results ↓" : "Settings ↑");
+  jump.addEventListener("click", () => at(below() ? "results" : "settings").scrollIntoView());
+  addEventListener("scroll", name, { passive: true });
+  name();
   for (const menu of document.querySelectorAll("details.menu")) {
     menu.addEventListener("keydown", (e) => /** @type {KeyboardEvent} */ (e).key === "Escape" && (menu.removeAttribute("open"), menu.querySelector("summary")?.focus()));
     menu.addEventListener("click", (e) => /** @type {HTMLElement} */ (e.target).closest("li") && menu.removeAttribute("open"));

@@ -74,18 +74,21 @@ export class Runner {
 
   /** @param {State} s @param {AbortController} control @param {(o: Outcome, whole?: boolean) => void} come @param {() => boolean} mine */
   async run(s, control, come, mine) {
-    const a = await this.one(s, "a", control, (p) => mine() && this.to.progress(...told(p)));
-    come({ view: "run", a });
+    const a = await this.one(s, "a", control, (p) => mine() && this.to.progress(...told(p)), false);
+    come({ view: "run", a }, false);
+    come({ view: "run", a: await this.one(s, "a", control, (p) => mine() && this.to.progress(...told(p, "Drawing, "))) });
   }
 
   /** @param {State} s @param {AbortController} control @param {(o: Outcome, whole?: boolean) => void} come @param {() => boolean} mine */
   async compare(s, control, come, mine) {
-    const share = { a: 0, b: 0 };
-    const [a, b] = await Promise.all((/** @type {const} */ (["a", "b"])).map((side) => this.one(s, side, control, (p) => {
-      share[side] = told(p)[0] ?? 0;
-      if (mine()) this.to.progress((share.a + share.b) / 2, "Simulating both");
-    })));
-    come({ view: "compare", a, b });
+    for (const record of [false, true]) {
+      const share = { a: 0, b: 0 };
+      const [a, b] = await Promise.all((/** @type {const} */ (["a", "b"])).map((side) => this.one(s, side, control, (p) => {
+        share[side] = told(p)[0] ?? 0;
+        if (mine()) this.to.progress((share.a + share.b) / 2, record ? "Drawing both" : "Simulating both");
+      }, record)));
+      come({ view: "compare", a, b }, record);
+    }
   }
 
   /** @param {State} s @param {AbortController} control @param {(o: Outcome, whole?: boolean) => void} come @param {() => boolean} mine */
@@ -123,12 +126,12 @@ export class Runner {
   }
 }
 
-/** @param {import("./core/types.d.ts").Progress} p @returns {[number | null, string]} */
-function told(p) {
+/** @param {import("./core/types.d.ts").Progress} p @param {string} [before] @returns {[number | null, string]} */
+function told(p, before = "") {
   const share = p.total > 0 ? Math.min(p.done / p.total, 1) : null;
   if (p.stage === "reading") return [share === null ? null : share * 0.1, "Reading the trace"];
   if (p.stage === "reporting") return [1, "Adding up"];
-  return [share === null ? null : 0.1 + 0.9 * share, `${p.done.toLocaleString("en-US")} of ${p.total.toLocaleString("en-US")} requests`];
+  return [share === null ? null : 0.1 + 0.9 * share, `${before}${p.done.toLocaleString("en-US")} of ${p.total.toLocaleString("en-US")} requests`];
 }
 
 /** @param {unknown} e @param {State} s @returns {Fault} */
@@ -141,8 +144,9 @@ function faultOf(e, s) {
   if (e instanceof ComplaintError) {
     for (const c of e.complaints) {
       const field = fieldAt(c.path, valuesOf(s, side));
-      if (field && !fault.fields.has(field)) fault.fields.set(field, c.sentence);
-      else fault.other.push(c.sentence);
+      const sentence = c.line ? `line ${c.line}: ${c.sentence}` : c.sentence;
+      if (field && !fault.fields.has(field)) fault.fields.set(field, sentence);
+      else fault.other.push(sentence);
     }
   } else if (!fault.wanting) fault.other.push(sentence);
   return fault;

@@ -134,6 +134,7 @@ export function sweepValues(w) {
   const f = byId.get(w.field);
   const log = (f?.log ?? false) && w.from > 0 && w.to > 0;
   const n = Math.max(w.points, 2);
+  if (f?.kind === "whole" && Number.isInteger(w.from) && Number.isInteger(w.to) && w.to - w.from < n) return Array.from({ length: w.to - w.from + 1 }, (_, i) => w.from + i);
   const found = Array.from({ length: n }, (_, i) => {
     const x = log ? w.from * (w.to / w.from) ** (i / (n - 1)) : w.from + ((w.to - w.from) * i) / (n - 1);
     return f?.kind === "whole" ? Math.round(x) : Number(x.toPrecision(3));

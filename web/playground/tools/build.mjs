@@ -27,7 +27,7 @@ await rm(out, { recursive: true, force: true });
 await mkdir(path.join(out, "samples"), { recursive: true });
 await esbuild.build({
   entryPoints: { main: path.join(here, "src/main.js"), worker: path.join(here, "src/core/worker.js"), style: path.join(here, "src/style.css") },
-  outdir: out, bundle: true, minify: true, format: "esm", target: "es2022", charset: "utf8", legalComments: "none", splitting: true, chunkNames: "[name]-[hash]", nodePaths: [modules], logLevel: "warning",
+  outdir: out, bundle: true, minify: true, format: "esm", target: "es2022", charset: "utf8", legalComments: "none", splitting: true, chunkNames: "shared", nodePaths: [modules], logLevel: "warning",
 });
 await cp(path.join(here, "index.html"), path.join(out, "index.html"));
 await cp(flags.core, path.join(out, "core.wasm"));

@@ -7,6 +7,8 @@ dir=${1:?usage: setup.sh DIR}
 cd "$(dirname "$0")/.."
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
+exec 9>"$dir/lock"
+flock 9 # tests of several packages may come at the same time
 sum=$(cat package.json package-lock.json | cksum)
 if [ ! -f "$dir/stamp" ] || [ "$(cat "$dir/stamp")" != "$sum" ]; then
 	if ! command -v npm >/dev/null; then

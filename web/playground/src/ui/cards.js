@@ -38,7 +38,7 @@ function card(c) {
   return make("div", { class: c.alarm ? "card alarming" : "card" },
     make("dt", {}, c.alarm ? make("span", { class: "alarm" }, "▲ ") : null, c.label, c.alarm ? make("span", { class: "unseen" }, ", worth a look") : null),
     make("dd", { class: "value" }, c.value, c.unit ? make("small", {}, ` ${c.unit}`) : null),
-    make("dd", { class: "detail" }, c.detail));
+    make("dd", { class: "detail" }, ...c.detail.split(", ").flatMap((part, i, all) => [make("span", { class: "part" }, i < all.length - 1 ? `${part},` : part), " "])));
 }
 
 /** @param {Result} r @param {string} label @param {string} name @returns {Card} */
@@ -59,5 +59,5 @@ const parts = ["mean", "min", "median", "p75", "p90", "p95", "p99", "max", "std"
 /** All percentiles. @param {Result} r */
 export function percentiles(r) {
   const body = rows.map(([name, label, time]) => [label, ...parts.map((p) => (time ? spellTime : spell)(r.summary.distributions[name][p]))]);
-  return make("details", { class: "numbers", id: "percentiles" }, make("summary", {}, "All percentiles"), table("Percentiles", ["", ...parts.map((p) => (p === "std" ? "deviation" : p))], body));
+  return make("details", { class: "numbers", id: "percentiles" }, make("summary", {}, "All percentiles"), table("Percentiles", ["Metric", ...parts.map((p) => (p === "std" ? "deviation" : p))], body));
 }

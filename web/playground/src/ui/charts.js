@@ -1,22 +1,11 @@
 // The figures of one run, and of two beside each other, from what was recorded.
 
-import { spell, spellShare } from "./dom.js";
+import { make, spell, spellShare } from "./dom.js";
 import { heat } from "./heat.js";
-import { plot } from "./plot.js";
+import { plot, table } from "./plot.js";
 
 /**
- * What was recorded, reduced. Lines over time have n points, each stepMs long.
- * @typedef {object} Charts
- * @property {number} stepMs
- * @property {number} n
- * @property {number} endMs
- * @property {Record<string, Float64Array>} lines by name; a value per point, NaN: none
- * @property {Float64Array} at fractions of the distributions
- * @property {Record<"ttft" | "itl" | "e2e", Float64Array>} quantiles at these fractions
- * @property {{name: string, kvMost: number}[]} ranks
- * @property {{stepMs: number, n: number, kv: Float32Array, running: Float32Array, waiting: Float32Array}} map rank by rank; NaN: none
- * @property {{kvMean: number, kvMost: number, waitingMost: number, preemptions: number}} inside
- *
+ * @typedef {import("../core/types.d.ts").Recording} Charts
  * @typedef {{ttft: number | null, itl: number | null, e2e: number | null}} Goals
  * @typedef {import("./plot.js").Figure} Figure
  */
@@ -68,13 +57,25 @@ export function figures(c, goals) {
     over("ttft-over-time", "TTFT over time", "By the time a request arrived.", "ms", [["p50", l.ttft50], ["p90", l.ttft90], ["max", l.ttftMax]], goal("goal", goals.ttft)),
     over("itl-over-time", "ITL over time", "By the time a token was given out.", "ms", [["p50", l.itl50], ["p90", l.itl90], ["p99", l.itl99]], goal("goal", goals.itl)),
     over("output-throughput", "Output tokens per second", "Of all workers.", "tokens/s", [["output", l.output, true]]),
-    over("queue-depth", "Requests in the system", "On all workers; those that wait are new or were preempted.", "requests", [["running", l.running], ["waiting", l.waiting], ["waiting, peak", l.waitingMost], ["handed over", l.handed]]),
+    over("queue-depth", "Requests in the system", "On all workers; those that wait are new or were preempted.", "requests", [["running", l.running], ["waiting", l.waiting], ["waiting, peak", l.waitingMost], ["handed over", l.handed], ["preemptions", l.preempted]]),
     over("request-rate", "Requests per second", "Where arrivals stay above completions, the queue grows.", "/s", [["arrived", l.arrived], ["completed", l.completed], ["rejected or failed", l.lost]]),
     over("cache-hits", "Prefix hits", "Share of prompt tokens found in the cache at first admission.", "share", [["at this time", l.hits], ["so far", l.hitsSoFar], ["from host memory", l.hitsHost]]),
     over("prefill-throughput", "Prompt tokens computed per second", "Those found in the cache are not among them.", "tokens/s", [["prompt tokens", l.prefill, true]]),
   ];
-  if (c.ranks.length > 0) list.push(workers(c));
+  for (const p of c.pools) {
+    const of = p.name ? `, ${p.name} workers` : "";
+    list.push(over(`kv-usage${p.name ? `-${p.name}` : ""}`, `KV cache${of}`, `Share of all blocks; the peak is that of any worker.`, "share", [["in use", p.lines.used], ["in use or cached", p.lines.cached], ["in use, peak", p.lines.most]]));
+  }
+  if (list.length % 2 === 1) list[list.length - 1].classList.add("wide");
+  if (c.ranks.length > 0) list.push(workers(c), loads(c));
   return list;
+}
+
+/** @param {Charts} c */
+function loads(c) {
+  const head = ["Worker", "requests", "busy", "passes", "prompt tokens", "output tokens", "prefix hits", "KV, mean", "KV, peak", "running, peak", "waiting, peak", "preemptions"];
+  const body = c.ranks.map((r) => [r.name, spell(r.requests), spellShare(r.busy), spell(r.passes), spell(r.prefilled), spell(r.tokens), spellShare(r.hits), spellShare(r.kvMean), spellShare(r.kvMost), spell(r.runningMost), spell(r.waitingMost), spell(r.preemptions)]);
+  return make("details", { class: "sheet wide numbers", id: "loads" }, make("summary", {}, "Load by worker"), table("Load by worker", head, body));
 }
 
 /** @param {Charts} c */

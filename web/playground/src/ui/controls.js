@@ -74,7 +74,7 @@ export function controls(groups, host, extras = {}) {
       const shown = matters(c.field, v);
       c.element.hidden = !shown;
       if (shown) c.sync(v);
-      const differs = shown && other !== null && get(other, c.field.id) !== get(v, c.field.id);
+      const differs = shown && other !== null && (!matters(c.field, other) || get(other, c.field.id) !== get(v, c.field.id));
       c.element.classList.toggle("differs", differs);
     }
     for (const g of made) {
@@ -111,8 +111,8 @@ function control(f, host) {
     sync: (v) => {
       part.show(get(v, f.id), v);
       const other = host.beside();
-      const x = other ? get(other, f.id) : null;
-      back.hidden = other === null || x === get(v, f.id);
+      const x = other && matters(f, other) ? get(other, f.id) : null;
+      back.hidden = x === null || x === get(v, f.id);
       back.textContent = `A: ${x === "" ? (f.unset ?? "none") : f.choices ? (f.choices.find(([c]) => c === x)?.[1] ?? x) : f.kind === "toggle" ? (x ? "on" : "off") : x}`;
       back.setAttribute("aria-label", `${f.label}: as in ${back.textContent}`);
     },
@@ -147,7 +147,7 @@ function number(f, host) {
   });
   return {
     style: slider ? "number slid" : "number",
-    parts: [label, make("span", { class: "input" }, input, unit), slider],
+    parts: [label, slider, make("span", { class: "input", style: f.unit ? `--unit:${f.unit.length}ch` : undefined }, input, unit)],
     inputs: [input],
     show: (x) => {
       input.placeholder = x === "" ? (f.unset ?? "") : "";

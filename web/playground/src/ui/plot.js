@@ -22,6 +22,7 @@ import { make, save, spell, spellShare, spellTime, spellValue, styled, unitOf } 
  * @property {"time" | "latency" | "number"} along what x is: simulated time, a latency (on a logarithmic scale), a setting
  * @property {boolean} [log] a setting on a logarithmic scale
  * @property {string} [xName] of a setting
+ * @property {boolean} [yLog] y on a logarithmic scale where its values lie far apart
  * @property {string} unit of y: "ms", "share" (0 to 1) or another
  * @property {Line[]} lines
  * @property {Goal[]} [goals] on y; of latencies on x
@@ -34,7 +35,7 @@ const marks = ["●", "■", "▲", "◆", "○", "□"];
 export const looks = dashes.length;
 const height = 220;
 
-/** @type {Set<() => void>} */
+/** @type {Set<() => unknown>} */
 const drawn = new Set();
 
 /** Draws all figures again, in the colours that hold now. */
@@ -101,19 +102,29 @@ export function plot(f) {
   const png = make("button", { type: "button", class: "quiet", "aria-label": `Save ${f.title} as PNG`, onclick: () => u && picture(f, u.root.querySelector("canvas"), hidden) }, "PNG");
   const caption = make("figcaption", {}, make("div", {}, make("h3", {}, f.title), f.about ? make("p", {}, f.about) : null), png);
   const element = make("figure", { id: f.id }, caption, legend, make("div", { class: "plot" }, stage, tip), numbers(f));
+  repainted(element, stage, (now) => {
+    width = now;
+    draw();
+  }, () => u?.destroy());
+  return element;
+}
+
+/** Calls paint when a stage has a width, and again when that or the colours change, until its figure is gone. @param {HTMLElement} figure @param {HTMLElement} stage @param {(width: number) => void} paint @param {() => void} [gone] */
+export function repainted(figure, stage, paint, gone) {
+  let width = 0;
+  const again = () => width > 0 && paint(width);
+  drawn.add(again);
   new ResizeObserver((entries, observer) => {
     const now = Math.floor(entries[0].contentRect.width);
-    if (now === 0 && !element.isConnected) {
-      u?.destroy();
-      drawn.delete(draw);
+    if (now === 0 && !figure.isConnected) {
+      gone?.();
+      drawn.delete(again);
       observer.disconnect();
     } else if (now !== width && now > 0) {
       width = now;
-      draw();
+      paint(now);
     }
   }).observe(stage);
-  drawn.add(draw);
-  return element;
 }
 
 /** What a picture shows, in words. @param {Figure} f */
@@ -145,19 +156,19 @@ function options(f, hidden, width, show) {
   const grid = { stroke: styled("--line"), width: 1 };
   const top = highest(f, hidden);
   const axis = { stroke: ink, font, grid, ticks: { ...grid, size: 4 } };
-  /** @type {uPlot.Scale.Range} */
-  const upto = [0, { pad: 0.08, soft: 0, mode: 0 }].length ? [0, top] : [0, top];
+  const least = lowest(f);
+  const yLog = (f.yLog ?? false) && least > 0 && top / least > 20;
   const yTime = f.unit === "ms" ? unitOf(top) : null;
   const log = f.along === "latency" || f.log;
   return {
-    width, height, legend: { show: false }, padding: [8, 10, 0, 0],
+    width, height, legend: { show: false }, padding: [8, f.along === "latency" ? 22 : 10, 0, 0],
     scales: {
-      x: { time: false, distr: log ? 3 : 1, range: log ? (_, lo, hi) => (hi > lo ? [lo, hi] : [lo / 2, hi * 2]) : (_, lo, hi) => (f.along === "time" ? [0, Math.max(hi, 1)] : hi > lo ? [lo, hi] : [lo - 1, hi + 1]) },
-      y: { range: f.along === "latency" ? [0, 1] : upto },
+      x: { time: false, distr: log ? 3 : 1, range: log ? (_, lo, hi) => (f.along === "latency" && lo > 0 ? [edge(lo, -1), edge(hi, 1)] : hi > lo ? [lo, hi] : [lo / 2, hi * 2]) : (_, lo, hi) => (f.along === "time" ? [0, Math.max(hi, 1)] : hi > lo ? [lo, hi] : [lo - 1, hi + 1]) },
+      y: yLog ? { distr: 3, range: [edge(least, -1), edge(top, 1)] } : { range: [0, f.unit === "share" ? 1.015 * (f.along === "latency" ? 1 : top) : top] },
     },
     axes: [
-      { ...axis, size: f.xName ? 46 : 30, label: f.xName, labelSize: 16, labelGap: 0, labelFont: font, space: 70, splits: f.along === "number" && f.x.length <= 16 ? () => Array.from(f.x) : undefined, values: (_, ticks) => xNames(f, ticks) },
-      { ...axis, size: 58, space: 36, values: (_, ticks) => ticks.map((t) => (f.unit === "share" ? spellShare(t) : yTime ? `${spell(t / yTime[1])} ${t === 0 ? "" : yTime[0]}` : spell(t))), splits: f.unit === "ms" ? (_, __, lo, hi) => rounds(lo, hi, yTime ? yTime[1] : 1) : undefined },
+      { ...axis, ...(log && f.along === "latency" ? { grid: { ...grid, filter: decades }, ticks: { ...axis.ticks, filter: decades } } : {}), size: 28, label: f.xName, labelSize: f.xName ? 18 : 0, labelGap: 0, labelFont: font, space: 70, splits: f.along === "number" && f.x.length <= 16 ? () => Array.from(f.x) : f.along === "time" ? (_, __, lo, hi) => rounds(lo, hi, unitOf(hi)[1], width / 90) : undefined, values: (_, ticks) => xNames(f, ticks) },
+      { ...axis, size: 58, space: 36, ...(yLog ? { grid: { ...grid, filter: decades }, ticks: { ...axis.ticks, filter: decades } } : {}), values: (_, ticks) => ticks.map((t) => (yLog ? (decade(t) ? seconds(Number(t.toPrecision(6))) : "") : f.unit === "share" ? spellShare(t) : yTime ? `${spell(t / yTime[1])} ${t === 0 ? "" : yTime[0]}` : spell(t))), splits: f.unit === "ms" && !yLog ? (_, __, lo, hi) => rounds(lo, hi, yTime ? yTime[1] : 1) : undefined },
     ],
     series: [{}, ...f.lines.map((l, k) => {
       const look = (l.look ?? k) % looks;
@@ -176,6 +187,27 @@ function options(f, hidden, width, show) {
   };
 }
 
+/** Whether a value is 1, 10, 100, ms and so on. @param {number | null} t */
+const decade = (t) => t !== null && /^10*$|^0\.0*1$/.test(String(Number(t.toPrecision(6))));
+/** @param {uPlot} _ @param {number[]} ticks */
+const decades = (_, ticks) => ticks.map((t) => (decade(t) ? t : null));
+const seconds = (/** @type {number} */ ms) => (ms < 1000 ? `${ms} ms` : `${spell(ms / 1000)} s`);
+
+/** The next 1, 2 or 5 times a power of ten, below or above. @param {number} v @param {number} side */
+function edge(v, side) {
+  const power = 10 ** Math.floor(Math.log10(v));
+  const steps = [1, 2, 5, 10].map((k) => k * power);
+  return (side > 0 ? steps.find((s) => s >= v) : steps.findLast((s) => s <= v)) ?? v;
+}
+
+/** The least value above 0, goals with it. @param {Figure} f */
+function lowest(f) {
+  let least = Infinity;
+  for (const l of f.lines) for (let i = 0; i < l.y.length; i++) if (l.y[i] > 0 && l.y[i] < least) least = l.y[i];
+  for (const g of f.goals ?? []) least = Math.min(least, g.value);
+  return Number.isFinite(least) ? least : 0;
+}
+
 /** The end of the axis of values. @param {Figure} f @param {Set<number>} hidden */
 function highest(f, hidden) {
   let most = 0;
@@ -187,9 +219,9 @@ function highest(f, hidden) {
   return most > 0 ? most * 1.06 : 1;
 }
 
-/** Round values between two, in a unit of time. @param {number} lo @param {number} hi @param {number} one */
-function rounds(lo, hi, one) {
-  const rough = (hi - lo) / one / 5;
+/** About n round values between two, in a unit of time. @param {number} lo @param {number} hi @param {number} one @param {number} [n] */
+export function rounds(lo, hi, one, n = 5) {
+  const rough = (hi - lo) / one / n;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = one * power * ([1, 2, 2.5, 5].find((k) => k * power >= rough) ?? 10);
   const found = [];
@@ -200,7 +232,7 @@ function rounds(lo, hi, one) {
 /** @param {Figure} f @param {(number | null)[]} ticks */
 function xNames(f, ticks) {
   if (f.along === "number") return ticks.map((t) => (t === null ? "" : spell(t)));
-  if (f.along === "latency") return ticks.map((t) => (t === null || !/^[125]0*$/.test(String(Number((t * 1e6).toPrecision(6)))) ? "" : spellTime(t)));
+  if (f.along === "latency") return ticks.map((t) => (t === null || !decade(t) ? "" : seconds(Number(t.toPrecision(6)))));
   const [unit, one] = unitOf(f.x.length ? f.x[f.x.length - 1] : 1);
   return ticks.map((t) => (t === null ? "" : t === 0 ? "0" : `${spell(t / one)} ${unit}`));
 }

@@ -1,56 +1,65 @@
-// What a result recorded, as charts and stories take it.
+// What a result recorded, as the timeline and the stories take it.
 
 import { latencies, ordinals, sessionID } from "../core/report.js";
+import { spell, spellTime } from "./dom.js";
+import { timeline } from "./passes.js";
 
 /**
  * @typedef {import("../core/types.d.ts").Result} Result
- * @typedef {import("./charts.js").Charts} Charts
+ * @typedef {import("../core/types.d.ts").Recording} Recording
  * @typedef {import("./story.js").Story} Story
+ * @typedef {import("./story.js").Stretch} Stretch
  */
 
-const kept = 12;
-
-/** @param {Result} r @returns {Charts | null} */
-export function chartsOf(r) {
-  return r.recording ? null : null;
-}
-
-/** @param {Result} r @returns {HTMLElement | null} */
+/** The passes of each rank. @param {Recording} r @returns {HTMLElement | null} */
 export function timelineOf(r) {
-  return r.recording ? null : null;
+  if (r.ranks.length === 0) return null;
+  const note = Number.isFinite(r.passes.untilMs) ? `Kept up to ${spellTime(r.passes.untilMs)}.` : "";
+  return timeline({ names: r.ranks.map((k) => k.name), endMs: r.endMs, note, of: (i) => r.passes.of[i] });
 }
 
-/** Stories of the slowest requests, by what was recorded of each. @param {Result} r */
-export function storiesOf(r) {
-  const c = r.records;
+/** Stories of the slowest requests, as they are asked for. @param {Result} r @param {Recording} recording */
+export function storiesOf(r, recording) {
   const number = ordinals(r.outline);
-  const starts = new Int32Array(c.turn.length + 1);
-  for (let i = 0; i < c.turn.length; i++) starts[i + 1] = starts[i] + c.admission_count[i];
-  /** @param {(l: ReturnType<typeof latencies>) => number} of @returns {Story[]} */
-  const slowest = (of) => {
-    const order = Array.from(c.turn.keys()).filter((i) => Number.isFinite(of(latencies(c, i))));
-    order.sort((i, j) => of(latencies(c, j)) - of(latencies(c, i)) || i - j);
-    return order.slice(0, kept).map((i) => storyOf(r, i, number[c.turn[i]], Array.from(c.admission_at_ms.subarray(starts[i], starts[i + 1]))));
-  };
-  return { byTTFT: () => slowest((l) => l.ttft_ms), byE2E: () => slowest((l) => l.e2e_latency_ms), byITL: () => slowest((l) => l.itl_ms) };
+  const all = (/** @type {"ttft" | "itl" | "e2e"} */ by) => recording.stories[by].map((s) => storyOf(r, recording, s, number[s.turn]));
+  return { byTTFT: () => all("ttft"), byE2E: () => all("e2e"), byITL: () => all("itl") };
 }
 
-/** @param {Result} r @param {number} i @param {number} number @param {number[]} admissions @returns {Story} */
-function storyOf(r, i, number, admissions) {
+/** @param {Result} r @param {Recording} recording @param {import("../core/types.d.ts").Story} s @param {number} number @returns {Story} */
+function storyOf(r, recording, s, number) {
   const c = r.records;
+  const i = s.record;
   const l = latencies(c, i);
-  const [arrival, first, last] = [c.arrival_ms[i], c.first_token_ms[i], c.last_token_ms[i]];
-  /** @type {import("./story.js").Stretch[]} */
-  const stretches = [];
-  const admitted = admissions[0] ?? c.first_admit_ms[i];
-  stretches.push({ kind: "waited", fromMs: arrival, toMs: admitted, text: "waited to be admitted" });
-  stretches.push({ kind: "prefill", fromMs: admitted, toMs: first, text: `admitted; prefill of ${(c.input_length[i] - c.reused_tokens[i]).toLocaleString("en-US")} tokens, ${c.reused_tokens[i].toLocaleString("en-US")} were in the cache` });
-  stretches.push({ kind: "decode", fromMs: first, toMs: last, text: "first token; decoded" });
-  for (const at of admissions.slice(1)) stretches.push({ kind: "preempted", fromMs: at, toMs: at, text: "had been preempted, admitted again" });
-  const session = r.outline.session[c.turn[i]];
+  const arrival = c.arrival_ms[i];
+  const end = arrival + l.e2e_latency_ms;
+  const session = r.outline.session[s.turn];
+  const name = `Request ${number}${r.named ? `, session ${sessionID(r.outline, session)}, turn ${r.outline.index[s.turn] + 1}` : r.format === "" ? "" : `, line ${r.outline.line[session]}`}`;
   return {
-    name: `Request ${number}${r.named ? `, session ${sessionID(r.outline, session)}, turn ${r.outline.index[c.turn[i]] + 1}` : `, line ${r.outline.line[session]}`}`,
-    arrivalMs: arrival, ttftMs: l.ttft_ms, e2eMs: l.e2e_latency_ms, itlMs: l.itl_ms, input: c.input_length[i], output: c.output_length[i], reused: c.reused_tokens[i],
-    worker: `worker ${Math.floor(c.worker[i] / r.ranks)}${r.ranks > 1 ? `, rank ${c.worker[i] % r.ranks}` : ""}`, stretches: stretches.sort((p, q) => p.fromMs - q.fromMs),
+    name, arrivalMs: arrival, ttftMs: l.ttft_ms, e2eMs: l.e2e_latency_ms, itlMs: l.itl_ms, input: c.input_length[i], output: c.output_length[i],
+    stretches: stretches(s.steps, end, (rank) => recording.ranks[rank]?.name ?? "a worker", c.input_length[i]),
   };
+}
+
+/** What a request was doing between its steps. @param {import("../core/types.d.ts").Story["steps"]} steps @param {number} end @param {(rank: number) => string} named @param {number} input @returns {Stretch[]} */
+function stretches(steps, end, named, input) {
+  /** @type {Stretch[]} */
+  const out = [];
+  let given = false; // its first token
+  steps.forEach((s, k) => {
+    if (s.kind === "ended") return;
+    const toMs = steps[k + 1]?.atMs ?? end;
+    /** @type {[Stretch["kind"], string]} */
+    const [kind, text] = {
+      arrived: /** @type {[Stretch["kind"], string]} */ (["waited", "arrived and waited"]),
+      admitted: given ? /** @type {[Stretch["kind"], string]} */ (["prefill", `admitted again by ${named(s.rank)}`]) : /** @type {[Stretch["kind"], string]} */ (["prefill", `admitted by ${named(s.rank)} with ${spell(s.tokens)} of ${spell(input)} prompt tokens in its cache${s.hostTokens > 0 ? `, ${spell(s.hostTokens)} of them in host memory` : ""}; prefill`]),
+      preempted: /** @type {[Stretch["kind"], string]} */ (["preempted", "preempted; waited again"]),
+      held: /** @type {[Stretch["kind"], string]} */ (["waited", "prompt computed; held until there was room to decode"]),
+      transferring: /** @type {[Stretch["kind"], string]} */ (["transfer", `handed over to ${named(s.rank)}: ${spell(s.tokens)} tokens`]),
+      activated: /** @type {[Stretch["kind"], string]} */ (["waited", `there; waited for ${named(s.rank)}`]),
+      first_token: /** @type {[Stretch["kind"], string]} */ (["decode", "first token; decoded"]),
+    }[s.kind];
+    if (s.kind === "first_token") given = true;
+    out.push({ kind: kind === "prefill" && given ? "decode" : kind, fromMs: s.atMs, toMs, text });
+  });
+  return out;
 }

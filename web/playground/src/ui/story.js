@@ -13,8 +13,6 @@ import { make, spell, spellTime } from "./dom.js";
  * @property {number} itlMs mean; NaN: fewer than two tokens
  * @property {number} input
  * @property {number} output
- * @property {number} reused
- * @property {string} worker
  * @property {Stretch[]} stretches
  */
 
@@ -25,7 +23,7 @@ export function stories(of) {
   const host = make("div", {});
   const by = make("select", { id: "slowest-by" }, make("option", { value: "ttft" }, "TTFT"), make("option", { value: "e2e" }, "request latency"), make("option", { value: "itl" }, "mean ITL"));
   const fill = () => {
-    const list = { ttft: of.byTTFT, e2e: of.byE2E, itl: of.byITL }[by.value]?.() ?? [];
+    const list = by.value === "ttft" ? of.byTTFT() : by.value === "e2e" ? of.byE2E() : of.byITL();
     host.replaceChildren(...list.map(story));
     if (list.length === 0) host.append(make("p", {}, "No request has ended."));
   };
@@ -45,7 +43,6 @@ function story(s) {
   const head = make("summary", {}, make("span", { class: "who" }, s.name),
     make("span", { class: "what" }, `TTFT ${spellTime(s.ttftMs)}, latency ${spellTime(s.e2eMs)}, ${spell(s.input)} → ${spell(s.output)} tokens`), line);
   const steps = [
-    `${spellTime(s.arrivalMs)}: arrived with ${spell(s.input)} prompt tokens, for ${s.worker}`,
     ...s.stretches.map((p) => `${spellTime(p.fromMs)}: ${p.text}${p.toMs > p.fromMs ? `, for ${spellTime(p.toMs - p.fromMs)}` : ""}`),
     `${spellTime(s.arrivalMs + s.e2eMs)}: ended after ${spell(s.output)} tokens${Number.isFinite(s.itlMs) ? `, ${spellTime(s.itlMs)} apart on average` : ""}`,
   ];

@@ -7,7 +7,7 @@ import { both, figures } from "./charts.js";
 import { make, plural, spell } from "./dom.js";
 import { change, gpus, metrics, spelt } from "./metrics.js";
 import { plot, table } from "./plot.js";
-import { chartsOf, storiesOf, timelineOf } from "./recorded.js";
+import { storiesOf, timelineOf } from "./recorded.js";
 import { stories } from "./story.js";
 
 /**
@@ -30,27 +30,31 @@ function warnings(list) {
   return list.length === 0 ? null : make("ul", { class: "warned", "aria-label": "Warnings" }, ...list.map((w) => make("li", {}, w)));
 }
 
-/** @param {State} s @param {Ran} a @returns {Node[]} */
+/**
+ * What is shown at once, and the figures, which need a recording.
+ * @typedef {{head: Node[], body: Node[] | null}} Shown
+ */
+
+/** @param {State} s @param {Ran} a @returns {Shown} */
 export function runView(s, { result }) {
-  const charts = chartsOf(result);
-  const list = charts ? figures(charts, goalsOf(s)) : [];
-  const timeline = timelineOf(result);
-  if (timeline) list.push(timeline);
-  return shown([warnings(result.warnings), cards(result, charts?.inside ?? null), percentiles(result), make("div", { class: "figures" }, ...list, stories(storiesOf(result)))]);
+  const r = result.recording;
+  const head = shown([warnings(result.warnings), cards(result, r?.inside ?? null), percentiles(result)]);
+  if (!r) return { head, body: null };
+  return { head, body: [make("div", { class: "figures" }, ...figures(r, goalsOf(s)), timelineOf(r), stories(storiesOf(result, r)))] };
 }
 
 /** @param {(Node | null)[]} list @returns {Node[]} */
 const shown = (list) => list.filter((e) => e !== null);
 
-/** @param {State} s @param {Ran} a @param {Ran} b @returns {Node[]} */
+/** @param {State} s @param {Ran} a @param {Ran} b @returns {Shown} */
 export function compareView(s, a, b) {
   const [va, vb] = [valuesOf(s, "a"), valuesOf(s, "b")];
   const what = differences(s).map((f) => `${f.label}: ${labelled(f, get(va, f.id))} → ${labelled(f, get(vb, f.id))}`);
   const rows = metrics.map((m) => ({ m, a: m.of(a.result), b: m.of(b.result) })).filter((r) => Number.isFinite(r.a) || Number.isFinite(r.b));
   const body = rows.map(({ m, a: x, b: y }) => {
     const c = change(m, x, y);
-    const arrow = { better: "▲ ", worse: "▼ ", same: "", "": "" }[c.verdict];
-    return [m.label, spelt(x, m.unit), spelt(y, m.unit), make("span", {}, c.text), make("span", { class: c.verdict }, `${arrow}${c.verdict === "same" ? "–" : c.verdict || "–"}`)];
+    const mark = { better: "✓ ", worse: "✕ ", same: "", "": "" }[c.verdict];
+    return [m.label, spelt(x, m.unit), spelt(y, m.unit), make("span", {}, c.text), make("span", { class: c.verdict }, `${mark}${c.verdict === "same" ? "–" : c.verdict || "–"}`)];
   });
   const told = ["ttft-p99", "itl-p99", "goodput", "output-gpu"].flatMap((id) => {
     const r = rows.find((q) => q.m.id === id);
@@ -59,11 +63,12 @@ export function compareView(s, a, b) {
   const sheet = make("section", { class: "sheet", id: "comparison", "aria-labelledby": "comparison-title" }, make("h2", { id: "comparison-title" }, "B against A"),
     make("p", { class: "verdict" }, told.join(" · ")),
     make("p", {}, what.length > 0 ? `What differs: ${what.join("; ")}.` : "Both fleets are the same: change one of B's settings."));
-  const scroll = table("Comparison", ["", "A", "B", "change", ""], body);
+  const scroll = table("Comparison", ["Metric", "A", "B", "change", "verdict"], body);
   scroll.classList.add("tall");
   sheet.append(scroll);
-  const [ca, cb] = [chartsOf(a.result), chartsOf(b.result)];
-  return shown([warnings([...a.result.warnings.map((w) => `A: ${w}`), ...b.result.warnings.map((w) => `B: ${w}`)]), sheet, ca && cb ? make("div", { class: "figures" }, ...both(ca, cb, goalsOf(s))) : null]);
+  const [ca, cb] = [a.result.recording, b.result.recording];
+  const head = shown([warnings([...a.result.warnings.map((w) => `A: ${w}`), ...b.result.warnings.map((w) => `B: ${w}`)]), sheet]);
+  return { head, body: ca && cb ? [make("div", { class: "figures" }, ...both(ca, cb, goalsOf(s)))] : null };
 }
 
 /** @param {import("../fields.js").Field} f @param {import("../fields.js").Value} x */
@@ -73,17 +78,17 @@ function labelled(f, x) {
   return f.choices?.find(([c]) => c === x)?.[1] ?? (typeof x === "number" ? spell(x) : String(x));
 }
 
-/** @param {State} s @param {{x: number, ran: Ran | null, fault: string}[]} points @param {boolean} whole @returns {Node[]} */
+/** @param {State} s @param {{x: number, ran: Ran | null, fault: string}[]} points @param {boolean} whole @returns {Shown} */
 export function sweepView(s, points, whole) {
   const f = byId.get(s.sweep.field);
-  if (!f) return [];
+  if (!f) return { head: [], body: [] };
   const ran = points.flatMap((p) => (p.ran ? [{ x: p.x, r: p.ran.result }] : []));
   const x = Float64Array.from(ran, (p) => p.x);
   const goals = goalsOf(s);
   const log = (f.log ?? false) && x.length > 2 && x[0] > 0 && x[x.length - 1] / x[0] > 12;
   /** @param {string} id @param {string} title @param {string} unit @param {[string, string][]} lines @param {number | null} [goal] */
   const curve = (id, title, unit, lines, goal = null) => plot({
-    id, title, along: "number", log, xName: named(f), x, unit, points: true, goals: goal === null ? [] : [{ name: "goal", value: goal }],
+    id, title, along: "number", log, yLog: unit === "ms", xName: named(f), x, unit, points: true, goals: goal === null ? [] : [{ name: "goal", value: goal }],
     lines: lines.map(([name, metric]) => ({ name, y: Float64Array.from(ran, (p) => metrics.find((m) => m.id === metric)?.of(p.r) ?? NaN) })),
   });
   const list = ran.length === 0 ? [] : [
@@ -98,8 +103,9 @@ export function sweepView(s, points, whole) {
   const body = points.map((p) => [spell(p.x), ...(p.ran ? shownMetrics.map((m) => spelt(m.of(/** @type {Ran} */ (p.ran).result), m.unit)) : [p.fault || "…", ...shownMetrics.slice(1).map(() => "")])]);
   const scroll = table("Sweep", [named(f), ...shownMetrics.map((m) => m.label)], body);
   scroll.classList.add("tall");
-  const sheet = make("section", { class: "sheet", id: "sweep-table", "aria-labelledby": "sweep-title" }, make("h2", { id: "sweep-title" }, `By ${f.label.toLowerCase()}`), make("p", { class: "verdict" }, whole ? judged(f.label, ran, goals) : "Under way…"), scroll);
-  return [sheet, make("div", { class: "figures" }, ...list)];
+  const sheet = make("section", { class: "sheet", id: "sweep-verdict", "aria-labelledby": "sweep-title" }, make("h2", { id: "sweep-title" }, `By ${f.label.toLowerCase()}`), make("p", { class: "verdict" }, whole ? judged(f.label, ran, goals) : "Under way…"));
+  const rows = make("section", { class: "sheet wide", "aria-labelledby": "points-title" }, make("h3", { id: "points-title" }, "Points"), scroll);
+  return { head: [sheet], body: [make("div", { class: "figures" }, ...list, rows)] };
 }
 
 /** Which points meet the goals, in a sentence: nine requests in ten within them. @param {string} name @param {{x: number, r: import("../core/types.d.ts").Result}[]} ran @param {Goals} goals */
@@ -117,8 +123,8 @@ function judged(name, ran, goals) {
   return `90 % of the requests are within the goals at ${name.toLowerCase()} ${list.length > 1 ? `${list.slice(0, -1).join(", ")} and ${list[list.length - 1]}` : list[0]}.`;
 }
 
-/** What a run was, in a line. @param {State} s @param {Ran} a @param {number} tookMs */
-export function ranLine(s, a, tookMs) {
+/** What a run was, in a line. @param {Ran} a @param {number} tookMs */
+export function ranLine(a, tookMs) {
   const n = a.result.summary.numbers;
   return `${plural(n.num_requests, "request")}, ${spell(n.duration_ms / 1000)} s simulated in ${spell(tookMs / 1000)} s`;
 }

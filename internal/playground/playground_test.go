@@ -1,0 +1,147 @@
+package playground_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dryserve/dryserve/internal/playground"
+	"github.com/dryserve/dryserve/internal/viewers"
+)
+
+const root = "../.."
+
+var (
+	program string // the built command
+	tools   string // what npm has installed
+	browser string
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("left out: these tests install a browser and what builds the page")
+		return
+	}
+	os.Exit(prepared(m))
+}
+
+func prepared(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "playground-test")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		program = filepath.Join(dir, "replay")
+		build := exec.Command("go", "build", "-o", program, "../../cmd/replay")
+		build.Stderr = os.Stderr
+		err = build.Run()
+	}
+	if err == nil {
+		tools, err = playground.Tools(root)
+	}
+	var seen *viewers.Tools
+	if err == nil {
+		seen, err = viewers.Get("../viewers", filepath.Join(root, ".tools"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	browser = seen.Browser()
+	return m.Run()
+}
+
+// TestPage uses the page in a browser. PLAYGROUND_SHOTS names a directory where
+// screenshots are kept.
+func TestPage(t *testing.T) {
+	dist, dir := filepath.Join(t.TempDir(), "dist"), t.TempDir()
+	if kept := os.Getenv("PLAYGROUND_SHOTS"); kept != "" {
+		dir = kept
+	}
+	if err := playground.Build(root, dist, false); err != nil {
+		t.Fatal(err)
+	}
+	// Below a path, as on a static host that has other pages, too.
+	server := httptest.NewServer(http.StripPrefix("/what/if", playground.Handler(dist)))
+	defer server.Close()
+	whole, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("node", "suite.mjs", browser, server.URL+"/what/if/", dir, tools, program, whole)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results []struct {
+		Name, Fault string
+		Ms          int
+	}
+	if err := json.Unmarshal(out, &results); err != nil || len(results) == 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, r := range results {
+		t.Run(r.Name, func(t *testing.T) {
+			t.Logf("%d ms", r.Ms)
+			if r.Fault != "" {
+				t.Error(r.Fault)
+			}
+		})
+	}
+}
+
+func get(t *testing.T, url, encoding string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept-Encoding", encoding) // else the client would unpack
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+func TestHandler(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"index.html": "page", "index.html.br": "brotli", "main.js": "script", "main.js.gz": "gzip", "core.wasm": "core"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(playground.Handler(dir))
+	defer server.Close()
+	for _, c := range []struct{ path, accepts, body, encoding, kind string }{
+		{"/", "gzip, deflate, br", "brotli", "br", "text/html; charset=utf-8"},
+		{"/", "gzip", "page", "", "text/html; charset=utf-8"},
+		{"/main.js", "gzip, br", "gzip", "gzip", "text/javascript; charset=utf-8"},
+		{"/main.js", "gzip;q=0, br", "script", "", "text/javascript; charset=utf-8"},
+		{"/main.js", "", "script", "", "text/javascript; charset=utf-8"},
+		{"/core.wasm", "br", "core", "", "application/wasm"},
+	} {
+		r, body := get(t, server.URL+c.path, c.accepts)
+		if body != c.body || r.Header.Get("Content-Encoding") != c.encoding || r.Header.Get("Content-Type") != c.kind || r.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%s for %q: %q, %v", c.path, c.accepts, body, r.Header)
+		}
+	}
+	for _, path := range []string{"/nothing", "/../playground.go", "/..%2fplayground.go"} {
+		if r, body := get(t, server.URL+path, ""); r.StatusCode != http.StatusNotFound || strings.Contains(body, "package") {
+			t.Errorf("%s: %s, %.80q", path, r.Status, body)
+		}
+	}
+}
