@@ -91,12 +91,6 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 	if q.samples {
 		o.watching.tell = &lines{s, r.id, "samples"}
 	}
-	if o.ticks && o.engineKind == "wasm" {
-		return nil, usagef("--engine wasm is not built yet for workers that come and go; --engine native is accepted")
-	}
-	if o.ticks {
-		o.engineKind = "native"
-	}
 	around := &surroundings{
 		outputs:  r.outputs,
 		warnings: func(t string) { _ = s.answer(r.id, "warning", text("text", strings.TrimPrefix(t, "warning: "))) },
