@@ -302,7 +302,7 @@ export class Plan {
       const x = this.values.get(f);
       if (x !== undefined) p[key] = x;
     }
-    if (this.values.get('trace-format') === FORMATS.indexOf('mooncake-delta')) p.delta = true;
+    if (this.values.get('trace-format') === FORMATS.indexOf('mooncake-delta')) p.format = FORMATS.indexOf('mooncake-delta') + 1; // 0 looks
     if (this.scenario.parity) p.parity = true;
     if (this.scenario.plain) p.plain = true;
     return p;
