@@ -145,3 +145,38 @@ func TestHandler(t *testing.T) {
 		}
 	}
 }
+
+// most is what opening the page and its sample may take over the wire.
+const most = 1_000_000
+
+// TestSize adds up what a browser fetches for the first result.
+func TestSize(t *testing.T) {
+	dist := filepath.Join(t.TempDir(), "dist")
+	if err := playground.Build(root, dist, true); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dist, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, filepath.Join(dist, "samples", "conversation-500.jsonl"))
+	total := 0
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		if info.IsDir() || strings.HasSuffix(name, ".br") || strings.HasSuffix(name, ".gz") || name == "LICENSES.txt" {
+			continue
+		}
+		if small, err := os.Stat(file + ".br"); err == nil {
+			info = small
+		}
+		t.Logf("%8d %s", info.Size(), name)
+		total += int(info.Size())
+	}
+	if total >= most {
+		t.Errorf("%d bytes, want less than %d", total, most)
+	}
+}

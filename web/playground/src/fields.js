@@ -9,7 +9,7 @@
  * @typedef {object} Field
  * @property {string} id key in links; those of an engine are the names in engine arguments
  * @property {string} label
- * @property {"whole" | "real" | "choice" | "toggle"} kind
+ * @property {"whole" | "real" | "choice" | "toggle" | "text"} kind
  * @property {Value | ((v: Values) => Value)} def default; "" for a number: not set
  * @property {string} [unit]
  * @property {[string, string][]} [choices] value and label
@@ -51,6 +51,9 @@ const formats = [
 const is = (id, value) => (v) => get(v, id) === value;
 const synthetic = is("source", "synthetic");
 const trace = (/** @type {Values} */ v) => !synthetic(v);
+const file = is("source", "file");
+const agents = (/** @type {Values} */ v) => file(v) || (get(v, "source") === "sample" && get(v, "sample") === "agents");
+const loose = (/** @type {Values} */ v) => file(v) || (get(v, "source") === "sample" && get(v, "sample") === "table");
 const pools = is("layout", "pools");
 const whole = (/** @type {Values} */ v) => !pools(v);
 const sglang = is("backend", "sglang");
@@ -80,6 +83,10 @@ export const workloadGroups = [
   {
     id: "workload-more", title: "More of the workload", more: true, fields: [
       { id: "arrival_seed", label: "Seed of arrivals", kind: "whole", def: 42, when: (v) => synthetic(v) && get(v, "arrivals") === "poisson" },
+      { id: "agentic_lanes", label: "Plays at a time", kind: "whole", def: "", unset: "all", when: agents, help: "Of a trace of agents." },
+      { id: "execution_model", label: "Model", kind: "text", def: (v) => (get(v, "source") === "sample" ? "m" : ""), unset: "none", when: agents, help: "That serves a trace of agents; a label." },
+      { id: "trace_shared_prefix_ratio", label: "Shared prefix", kind: "real", def: "", unset: "none", range: [0, 1], step: 0.05, when: loose, help: "Of traces without hash ids: share of a first prompt." },
+      { id: "trace_num_prefix_groups", label: "Groups that share", kind: "whole", def: "", unset: "none", when: loose },
       { id: "max_sim_time_s", label: "Stop after", unit: "s", kind: "real", def: "", unset: "the end", when: trace },
     ],
   },
@@ -178,7 +185,7 @@ export function standard(f, v) {
 /** What a text means to a field; text that is no number stays text. @param {Field} f @param {string} text @returns {Value} */
 export function read(f, text) {
   if (f.kind === "toggle") return text === "true" || text === "on" || text === "1";
-  if (f.kind === "choice") return text;
+  if (f.kind === "choice" || f.kind === "text") return text;
   const t = text.trim();
   if (t === "" || !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(t)) return t;
   return Number(t);
