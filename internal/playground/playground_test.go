@@ -159,7 +159,7 @@ func TestSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, filepath.Join(dist, "samples", "conversation-500.jsonl"))
+	files = append(files, filepath.Join(dist, "samples", "conversation-300.jsonl"))
 	total := 0
 	for _, file := range files {
 		info, err := os.Stat(file)
@@ -178,5 +178,28 @@ func TestSize(t *testing.T) {
 	}
 	if total >= most {
 		t.Errorf("%d bytes, want less than %d", total, most)
+	}
+}
+
+// TestTypes checks the types of the whole page, its core included.
+func TestTypes(t *testing.T) {
+	page, err := filepath.Abs(filepath.Join(root, "web/playground"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := json.Marshal(map[string]any{
+		"extends":         filepath.Join(page, "tools/tsconfig.json"),
+		"compilerOptions": map[string]any{"paths": map[string]any{"uplot": []string{filepath.Join(tools, "node_modules/uplot/dist/uPlot.d.ts")}}},
+		"include":         []string{filepath.Join(page, "src/**/*.js")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tsconfig.json")
+	if err := os.WriteFile(file, config, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("node", filepath.Join(tools, "node_modules/typescript/bin/tsc"), "-p", file).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

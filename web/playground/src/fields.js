@@ -27,7 +27,7 @@
 
 /** @type {[string, string][]} */
 export const samples = [
-  ["conversation-500", "Conversations, 500 requests"],
+  ["conversation-300", "Conversations, 300 requests"],
   ["conversation-2k", "Conversations, 2,000 requests"],
   ["support-sessions", "Support chats with think times"],
   ["agents", "An agent that calls others"],
@@ -63,7 +63,7 @@ export const workloadGroups = [
   {
     id: "workload", title: "Workload", fields: [
       { id: "source", label: "Requests from", kind: "choice", radio: true, def: "sample", choices: [["sample", "Sample"], ["file", "File"], ["synthetic", "Synthetic"]] },
-      { id: "sample", label: "Sample", kind: "choice", def: "conversation-500", choices: samples, when: is("source", "sample") },
+      { id: "sample", label: "Sample", kind: "choice", def: "conversation-300", choices: samples, when: is("source", "sample") },
       { id: "format", label: "Format", kind: "choice", def: "auto", choices: formats, when: is("source", "file") },
       { id: "trace_block_size", label: "Hash id stands for", unit: "tokens", kind: "whole", def: 512, when: (v) => get(v, "source") === "file", help: "For formats that do not say it themselves." },
       { id: "input_tokens", label: "Prompt", unit: "tokens", kind: "whole", def: 2000, range: [16, 65536], log: true, when: synthetic, sweep: true },

@@ -119,7 +119,7 @@ function workloadOf(s, v) {
 
 /** Files of the samples. @type {Record<string, string>} */
 export const sampleFiles = {
-  "conversation-500": "conversation-500.jsonl", "conversation-2k": "conversation-2k.jsonl", "support-sessions": "support-sessions.jsonl", agents: "agents.json", table: "table.csv",
+  "conversation-300": "conversation-300.jsonl", "conversation-2k": "conversation-2k.jsonl", "support-sessions": "support-sessions.jsonl", agents: "agents.json", table: "table.csv",
 };
 
 /** What a shipped grid is for. @param {Values} v */
