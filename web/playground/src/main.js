@@ -184,9 +184,12 @@ function faults(f) {
 
 const run = debounced(250, () => runner.start(state));
 
+// Some browsers allow a link to change a few times a second only.
+const write = debounced(200, () => history.replaceState(null, "", `#${link(state)}`));
+
 /** After any change of the state by hand. */
 function changed() {
-  history.replaceState(null, "", `#${link(state)}`);
+  write();
   show();
   run();
 }
