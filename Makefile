@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build wasm wheels playground play test python bench bench-live truetime soak fuzz lint oracle corpus clean
+.PHONY: help demo build wasm wheels playground play test python bench bench-live truetime live soak fuzz lint oracle corpus clean
 
 GO ?= go
 PYTHON ?= python3
@@ -61,6 +61,7 @@ test: ## vet, then run every test (installs the reference, etcd and nats-server 
 	  if grep -rqsE '^//go:build .*\<invariants\>' core; then \
 	    $(GO) test -count=1 -json -tags invariants ./core/... || status=$$?; \
 	  fi; \
+	  ( cd internal/manifests && $(GO) test -count=1 -json ./... ) || status=$$?; \
 	  $(PYTHON) bindings/python/tools/run_tests.py || status=$$?; \
 	  exit $$status ) | $(GO) run ./internal/tidy/cmd/tally
 
@@ -83,6 +84,9 @@ truetime: ## play TRACE in real time against the mocker over HTTP, and compare w
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/mocker ./cmd/replay
 	$(GO) run ./internal/truetime/cmd/truetime -requests $(ROWS) $(TRACE)
 
+live: truetime ## the same, and AIPerf against the mocker (installs AIPerf, 1.2 GB)
+	$(GO) test -count=1 -tags live -run '^TestLive' -v ./cmd/mocker
+
 soak: ## a mixed load on the mocker for MINUTES: memory and goroutines must not grow
 	DRYSERVE_SOAK_MINUTES=$(MINUTES) $(GO) test -count=1 -run '^TestSoak$$' -v -timeout 0 ./cmd/mocker
 
@@ -100,6 +104,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 lint: ## formatting, vet, the repository's laws, go.mod, staticcheck
 	test -z "$$(gofmt -l . | tee /dev/stderr)"
 	$(GO) vet ./...
+	$(GO) vet -tags live ./cmd/mocker
 	$(GO) test -count=1 ./internal/tidy/...
 	$(GO) mod tidy -diff
 	$(GO) run $(STATICCHECK) ./...

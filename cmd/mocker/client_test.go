@@ -18,7 +18,7 @@ const offline = "DRYSERVE_OFFLINE"
 // The official client works: chats, streams, errors, faults and time-outs. It
 // is installed from the package index once, below .oracle.
 func TestOfficialClient(t *testing.T) {
-	python := clientPython(t)
+	python := pinnedPython(t, "openai", clientVersion)
 	served, stop := launch(t, "--speedup-ratio", "1e9", "--block-size", "4", "--num-gpu-blocks-override", "8192", "--num-workers", "2", "--router-mode", "kv", "--log-level", "warn")
 	defer stop()
 	faulty, stop := launch(t, "--speedup-ratio", "1e9", "--fault-error-rate", "0.3", "--fault-error-status", "503", "--fault-disconnect-rate", "0.3", "--fault-seed", "1", "--log-level", "warn")
@@ -32,13 +32,14 @@ func TestOfficialClient(t *testing.T) {
 	}
 }
 
-// clientPython is a Python that has the client.
-func clientPython(t *testing.T) string {
+// pinnedPython is a Python that has a package of the index in one version, below
+// .oracle, where it is installed once.
+func pinnedPython(t *testing.T, name, version string) string {
 	t.Helper()
 	if os.Getenv(offline) != "" {
-		t.Skip(offline + " is set: OpenAI's client is not installed, and not tested")
+		t.Skipf("%s is set: %s is not installed, and nothing tested with it", offline, name)
 	}
-	dir, err := filepath.Abs("../../.oracle/openai-" + clientVersion)
+	dir, err := filepath.Abs("../../.oracle/" + name + "-" + version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func clientPython(t *testing.T) string {
 	}
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", dir},
-		{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "openai==" + clientVersion},
+		{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", name + "==" + version},
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v: %s; set %s to leave this test out", strings.Join(args, " "), err, out, offline)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/live/answer"
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/clock"
@@ -36,19 +37,26 @@ func (o *options) behind(stderr io.Writer) (d dynamo.Options, err error) {
 	d = dynamo.Options{
 		Engine: args.Engine, Workers: workers, StartupMs: 1000 * o.real("startup-time"),
 		StaggerMs: func(i int) float64 { return fleet.LaunchMs(i, workers, delay) },
-		Model:     card.Model{Name: o.text("model-name"), Path: o.text("model-path")},
+		Model:     card.Model{Name: o.text("model-name"), Path: o.text("model-path"), Generates: o.is("sglang-generate")},
 		Clock:     clock.NewWall(true), Seed: uint64(o.whole("seed")), Log: o.logger(stderr),
 	}
 	d.Meter = meter.New(d.Engine.Backend, workers, d.Engine.DPSize)
 	if d.System, d.Health, err = systemServer(o.text("discovery-backend") == "etcd"); err != nil {
 		return d, err
 	}
-	if d.Namespace, d.Component, d.Endpoint, err = o.endpoint(); err != nil {
+	if d.Handoff, err = o.handoff(args); err != nil {
+		return d, err
+	}
+	if d.Native, err = o.native(args); err != nil {
+		return d, err
+	}
+	if d.Namespace, d.Component, d.Endpoint, err = o.endpoint(args.Engine.Role); err != nil {
 		return d, err
 	}
 	if o.at, err = o.places(d.Namespace, d.Component); err != nil {
 		return d, err
 	}
+	d.Native.Bind = o.at.eventBind
 	if d.Style.Reasoning, err = o.reasoning(); err != nil {
 		return d, err
 	}
@@ -102,7 +110,7 @@ func systemServer(open bool) (address string, h dynamo.Health, err error) {
 }
 
 // endpoint reads where workers are found (live notes §1).
-func (o *options) endpoint() (namespace, component, name string, err error) {
+func (o *options) endpoint(role config.Role) (namespace, component, name string, err error) {
 	namespace = setting("DYN_NAMESPACE", "dynamo")
 	if suffix := os.Getenv("DYN_NAMESPACE_WORKER_SUFFIX"); suffix != "" {
 		namespace += "-" + suffix
@@ -111,7 +119,11 @@ func (o *options) endpoint() (namespace, component, name string, err error) {
 		if strings.ContainsAny(namespace, "/ ") {
 			return "", "", "", usagef("DYN_NAMESPACE and DYN_NAMESPACE_WORKER_SUFFIX make %s; a name without / and spaces is accepted", quoted(namespace))
 		}
-		return namespace, "backend", "generate", nil
+		component = "backend"
+		if role == config.Prefill {
+			component = "prefill"
+		}
+		return namespace, component, "generate", nil
 	}
 	parts := strings.Split(strings.TrimPrefix(o.text("endpoint"), "dyn://"), ".")
 	for _, p := range parts {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/engineargs"
 	"github.com/dryserve/dryserve/host/native/gridfind"
@@ -33,9 +34,9 @@ func (o *options) engine() (engineargs.Args, error) {
 		}
 		args, err := beside.Load(o.text("extra-engine-args"))
 		if err != nil {
-			return args, usageError{err.Error()}
+			return args, usageError{o.hintRole(err.Error())}
 		}
-		return args, o.fromDynamo(args)
+		return args, o.fromDynamo(&args)
 	}
 	if err := o.pageSize(); err != nil {
 		return engineargs.Args{}, err
@@ -65,6 +66,10 @@ const flagSource = "flags"
 func (o *options) beside() (engineargs.Options, error) {
 	finder := &gridfind.Finder{Dir: o.text("grid-dir")}
 	beside := engineargs.Options{FindGrid: finder.Find}
+	var err error
+	if beside.Role, err = o.role(); err != nil {
+		return beside, err
+	}
 	if o.given("grid-dir") && finder.Dir == "" {
 		return beside, o.wrong("grid-dir", "a path")
 	}
@@ -85,8 +90,8 @@ func (o *options) beside() (engineargs.Options, error) {
 	return beside, nil
 }
 
-// kvBytes is how many bytes of KV cache a token takes: needed by host memory
-// only. 0: nobody says it.
+// kvBytes is how many bytes of KV cache a token takes: needed by host memory and
+// by those who hand prompts over. 0: nobody says it.
 func (o *options) kvBytes() (int, error) {
 	if o.given("kv-bytes-per-token") {
 		if o.whole("kv-bytes-per-token") < 1 {
@@ -94,14 +99,18 @@ func (o *options) kvBytes() (int, error) {
 		}
 		return o.whole("kv-bytes-per-token"), nil
 	}
-	if !o.given("model-path") || !o.given("num-host-blocks") {
-		return 0, nil
+	role, err := o.role()
+	if err != nil || !o.given("model-path") || !o.given("num-host-blocks") && role != config.Prefill {
+		return 0, err
 	}
 	n, err := modelconfig.Options{CacheDType: o.text("kv-cache-dtype")}.KVBytesPerToken(o.text("model-path"))
-	if err != nil {
+	switch {
+	case err == nil:
+		return n, nil
+	case o.given("num-host-blocks"), o.given("kv-transfer-bandwidth"):
 		return 0, usagef("--model-path: %v", err)
 	}
-	return n, nil
+	return 0, nil // as well: without a bandwidth nobody counts bytes
 }
 
 // pageSize takes the older name of SGLang's block size.
@@ -162,6 +171,16 @@ func (o *options) document(beside engineargs.Options) ([]byte, error) {
 	if n > 0 && o.given("num-host-blocks") {
 		put("engine.kv_cache_bytes_per_token", n)
 	}
+	role, err := o.role()
+	if err != nil {
+		return nil, err
+	}
+	if role != config.Aggregated {
+		put("engine.worker_type", roleWords[role])
+		if n > 0 {
+			put("engine.kv_transfer_bytes_per_token", n)
+		}
+	}
 	return json.Marshal(root)
 }
 
@@ -211,36 +230,6 @@ func (o *options) reword(err error) string {
 		return "--num-host-blocks needs the bytes of KV cache per token; --kv-bytes-per-token, or --model-path with a config.json, is accepted"
 	}
 	return s
-}
-
-// fromDynamo takes the options of a live worker out of engine args, where no flag
-// says otherwise.
-func (o *options) fromDynamo(args engineargs.Args) error {
-	d := args.Dynamo
-	if d.HasReasoning && !o.given("reasoning") {
-		text, err := json.Marshal(map[string]any{
-			"start_thinking_token_id": d.Reasoning.StartTokenID, "end_thinking_token_id": d.Reasoning.EndTokenID, "thinking_ratio": d.Reasoning.ThinkingRatio,
-		})
-		if err != nil {
-			return err
-		}
-		o.values["reasoning"].text, o.values["reasoning"].given = string(text), true
-	}
-	if d.ResponseReplayTracePath.Set && !o.given("response-replay-trace-path") {
-		o.values["response-replay-trace-path"].text, o.values["response-replay-trace-path"].given = d.ResponseReplayTracePath.V, true
-	}
-	if args.StartupTimeS.Set && !o.given("startup-time") {
-		o.values["startup-time"].text, o.values["startup-time"].given = fmt.Sprint(args.StartupTimeS.V), true
-	}
-	for _, x := range []struct {
-		set  bool
-		name string
-	}{{d.BootstrapPort.Set, "bootstrap_port"}, {d.ZMQKVEventsPort.Set, "zmq_kv_events_port"}, {d.ZMQReplayPort.Set, "zmq_replay_port"}} {
-		if x.set {
-			return usagef("--extra-engine-args: dynamo.%s is set, which is not built yet; null is accepted", x.name)
-		}
-	}
-	return nil
 }
 
 // reasoning reads --reasoning.

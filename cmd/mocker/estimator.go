@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
@@ -12,7 +13,7 @@ import (
 )
 
 // describing are the flags that stand for engine args.
-func describing() []spec { return append(engineFlags(), aisFlags()...) }
+func describing() []spec { return slices.Concat(engineFlags(), aisFlags(), frontendFlags()) }
 
 // estimatorFlag is the flag that asks for durations by model and GPU, "" if
 // none does.

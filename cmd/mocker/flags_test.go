@@ -7,9 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dryserve/dryserve/core/config"
 )
 
 // referenceFlag is a flag of the reference's own parser.
@@ -141,6 +144,7 @@ func TestUsage(t *testing.T) {
 	engine := write("engine.json", `{"engine":{"block_size":0}}`)
 	bootstrap := write("bootstrap.json", `{"dynamo":{"bootstrap_port":7}}`)
 	policy := write("policy.yaml", "a: 1\n")
+	prompts := write("prompts.json", `{"engine":{"worker_type":"prefill"}}`)
 	for _, c := range []struct {
 		args string
 		want string
@@ -175,7 +179,7 @@ func TestUsage(t *testing.T) {
 		{"--kv-bytes-per-token 0 --num-host-blocks 4", `--kv-bytes-per-token is 0; a whole number of at least 1 is accepted`},
 		{"--planner-profile-data a --perf-grid b", `--perf-grid says how long passes take, and so does --planner-profile-data; one is accepted`},
 		{"--extra-engine-args " + engine, engine + `:1:25: engine.block_size is the number 0; a whole number of at least 1 or null is accepted`},
-		{"--extra-engine-args " + bootstrap, `--extra-engine-args: dynamo.bootstrap_port is set, which is not built yet; null is accepted`},
+		{"--extra-engine-args " + bootstrap, `--extra-engine-args: dynamo.bootstrap_port is set, which is for workers behind a Dynamo frontend; with --http, null is accepted`},
 		{`--reasoning {"a":1}`, `--reasoning is "{\"a\":1}"; an object such as {"start_thinking_token_id": 123, "end_thinking_token_id": 456, "thinking_ratio": 0.6} is accepted`},
 		{`--reasoning {"start_thinking_token_id":1,"end_thinking_token_id":2}`, `--reasoning: thinking_ratio is missing; an object such as {"start_thinking_token_id": 123, "end_thinking_token_id": 456, "thinking_ratio": 0.6} is accepted`},
 		{`--reasoning {"start_thinking_token_id":1,"end_thinking_token_id":2,"thinking_ratio":2}`, `--reasoning: thinking_ratio is 2; a number from 0 to 1 is accepted`},
@@ -203,10 +207,10 @@ func TestUsage(t *testing.T) {
 		{"--grid-dir=", `--grid-dir is ""; a path is accepted`},
 		{"--ais-perf-model --model-path m --grid-dir none", `--ais-perf-model: --grid-dir: cannot open none: no such file or directory; a directory with grids is accepted`},
 		{"--gpu-memory-utilization 0.5", `--gpu-memory-utilization is not built yet (KV capacity by a share of memory; --num-gpu-blocks-override says it); leave it out`},
-		{"--disaggregation-mode prefill", `--disaggregation-mode is not built yet (disaggregated serving); agg is accepted`},
-		{"--is-decode-worker", `--is-decode-worker is not built yet (disaggregated serving); leave it out`},
+		{"--disaggregation-mode prefill", `--disaggregation-mode is for workers behind a Dynamo frontend; with --http, leave it out`},
+		{"--is-decode-worker", `--is-decode-worker is for workers behind a Dynamo frontend; with --http, leave it out`},
 		{"--zmq-kv-events-ports 5,x", `--zmq-kv-events-ports is "5,x"; whole numbers from 1 to 65535 separated by commas is accepted`},
-		{"--zmq-kv-events-ports 5,6", `--zmq-kv-events-ports is not built yet (vLLM's own KV events); leave it out`},
+		{"--zmq-kv-events-ports 5,6", `--zmq-kv-events-ports is for workers behind a Dynamo frontend; with --http, leave it out`},
 		{"--discovery-backend file", `--discovery-backend is for workers behind a Dynamo frontend; with --http, leave it out`},
 		{"--no-kv-events", `--no-kv-events is not built yet (routing without KV events); true is accepted`},
 	} {
@@ -216,16 +220,26 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--discovery-backend kubernetes":                                        `--discovery-backend kubernetes is not built yet; --discovery-backend etcd or file or mem is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
-		"--discovery-backend file --response-plane quic":                        `--response-plane quic is not built yet; --response-plane tcp is accepted`,
-		"--request-plane http":                                                  `--request-plane is "http"; nats or tcp is accepted`,
-		"--request-plane nats --endpoint a.*.c":                                 `the workers' name "*" cannot be a subject of NATS; a name without *, > and spaces is accepted`,
-		"--discovery-backend file --fault-seed 1":                               `--fault-seed is for --http; without it, leave it out`,
-		"--discovery-backend file --router-temperature 1":                       `--router-temperature is given without --router-mode, which tells the frontend of a router; both or neither are accepted`,
-		"--discovery-backend file --router-mode kv --router-conditional-disagg": `--router-conditional-disagg is not built yet (disaggregated serving); false is accepted`,
-		"--discovery-backend file --endpoint a.b":                               `--endpoint is "a.b"; a text such as dyn://dynamo.backend.generate is accepted`,
-		"--discovery-backend file --model-path /no/such":                        `--model-path: /no/such/config.json: no such file or directory`,
-		"--discovery-backend file --num-workers 0":                              `--num-workers is 0; a whole number from 1 to 1048576 is accepted`,
+		"--discovery-backend kubernetes":                                                              `--discovery-backend kubernetes is not built yet; --discovery-backend etcd or file or mem is accepted; or --http 127.0.0.1:8000 serves OpenAI's API without any frontend`,
+		"--discovery-backend file --response-plane quic":                                              `--response-plane quic is not built yet; --response-plane tcp is accepted`,
+		"--request-plane http":                                                                        `--request-plane is "http"; nats or tcp is accepted`,
+		"--request-plane nats --endpoint a.*.c":                                                       `the workers' name "*" cannot be a subject of NATS; a name without *, > and spaces is accepted`,
+		"--discovery-backend file --fault-seed 1":                                                     `--fault-seed is for --http; without it, leave it out`,
+		"--discovery-backend file --router-temperature 1":                                             `--router-temperature is given without --router-mode, which tells the frontend of a router; both or neither are accepted`,
+		"--discovery-backend file --router-mode kv --router-conditional-disagg":                       `--router-conditional-disagg is not built yet (disaggregated serving without a frontend); false is accepted`,
+		"--discovery-backend file --endpoint a.b":                                                     `--endpoint is "a.b"; a text such as dyn://dynamo.backend.generate is accepted`,
+		"--discovery-backend file --model-path /no/such":                                              `--model-path: /no/such/config.json: no such file or directory`,
+		"--discovery-backend file --num-workers 0":                                                    `--num-workers is 0; a whole number from 1 to 1048576 is accepted`,
+		"--discovery-backend file --is-prefill-worker --is-decode-worker":                             `--is-prefill-worker and --is-decode-worker are given; one of the two is accepted`,
+		"--discovery-backend file --is-prefill-worker --disaggregation-mode agg":                      `--is-prefill-worker and --disaggregation-mode are given; the latter alone is accepted`,
+		"--discovery-backend file --disaggregation-mode prefill --bootstrap-ports 1,2":                `--bootstrap-ports names 2 ports and --num-workers is 1; a port for each worker is accepted`,
+		"--discovery-backend file --zmq-replay-ports 5":                                               `--zmq-replay-ports is given without --zmq-kv-events-ports; both, or the latter alone, are accepted`,
+		"--discovery-backend file --num-workers 2 --zmq-kv-events-ports 5":                            `--zmq-kv-events-ports names 1 ports and --num-workers is 2; a port for each worker is accepted`,
+		"--discovery-backend file --data-parallel-size 3 --zmq-kv-events-ports 65534":                 `--zmq-kv-events-ports names 65534, and each of the 3 ranks needs a port from there on; 65533 at most is accepted`,
+		"--discovery-backend file --data-parallel-size 2 --num-workers 2 --zmq-kv-events-ports 70,71": `--zmq-kv-events-ports and --zmq-replay-ports need port 71 twice, as each of the 2 ranks of a worker has one of its own; ports that far from each other are accepted`,
+		"--discovery-backend file --bootstrap-ports 0":                                                `--bootstrap-ports is "0"; whole numbers from 1 to 65535 separated by commas is accepted`,
+		"--discovery-backend file --disaggregation-mode prefill --kv-transfer-bandwidth=-1":           `--kv-transfer-bandwidth is -1; a finite number of at least 0 is accepted`,
+		"--discovery-backend file --extra-engine-args " + prompts:                                     prompts + `:1:26: engine.worker_type is the text "prefill"; "aggregated" is accepted in --extra-engine-args; --disaggregation-mode says what the workers do`,
 	} {
 		if got := built(t, strings.Fields(args)...); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", args, got, want)
@@ -333,6 +347,51 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+// Every variable that is read is in the help.
+func TestVariables(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"--help"}, &out, &errs); code != 0 {
+		t.Fatalf("status %d, %s", code, errs.String())
+	}
+	n := 0
+	for _, pattern := range []string{"*.go", "../../host/native/live/*/*.go"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			for _, name := range regexp.MustCompile(`"((DYN|ETCD|NATS)_[A-Z0-9_]+)"`).FindAllSubmatch(text, -1) {
+				n++
+				if !regexp.MustCompile(`\b`+string(name[1])+`\b`).Match(out.Bytes()) && !hidden(string(name[1])) {
+					t.Errorf("%s reads %s, which is not in the help", path, name[1])
+				}
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("%d variables", n)
+	}
+}
+
+// hidden reports whether a variable stands in for a flag that is not built yet.
+func hidden(name string) bool {
+	for _, topic := range topics() {
+		for _, s := range topic.table {
+			if s.env == name && s.later != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func TestHelp(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := run([]string{"--help"}, &out, &errs); code != 0 || errs.Len() > 0 {
@@ -390,5 +449,91 @@ func TestSystemServer(t *testing.T) {
 	t.Setenv("DYN_SYSTEM_PORT", "x")
 	if _, _, err := systemServer(false); err == nil || err.Error() != `DYN_SYSTEM_PORT is "x"; a port, or -1 for none, is accepted` {
 		t.Error(err)
+	}
+}
+
+// What workers do, and how they hand prompts over.
+func TestRoles(t *testing.T) {
+	t.Setenv("DYN_DISCOVERY_BACKEND", "file")
+	file := filepath.Join(t.TempDir(), "engine.json")
+	if err := os.WriteFile(file, []byte(`{"engine":{"worker_type":"prefill","kv_transfer_bytes_per_token":7},"dynamo":{"bootstrap_port":8,"handoff_session_timeout_ms":9}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const model = "../../host/native/live/card/testdata/model"
+	for _, c := range []struct {
+		args      string
+		role      config.Role
+		component string
+		ports     []int
+		timeoutMs float64
+		bytes     uint64  // 0: nobody says
+		bandwidth float64 // the same
+		missing   bool
+	}{
+		{args: "", component: "backend", timeoutMs: 300_000},
+		{args: "--disaggregation-mode decode --bootstrap-ports 5", role: config.Decode, component: "backend", timeoutMs: 300_000},
+		{args: "--is-decode-worker", role: config.Decode, component: "backend", timeoutMs: 300_000},
+		{args: "--is-prefill-worker --endpoint dyn://a.b.c", role: config.Prefill, component: "b", timeoutMs: 300_000},
+		{args: "--disaggregation-mode prefill --num-workers 2 --bootstrap-ports 5,6 --kv-transfer-bandwidth 2.5 --kv-transfer-timing-mode destination_missing --model-path " + model,
+			role: config.Prefill, component: "prefill", ports: []int{5, 6}, timeoutMs: 300_000, bytes: 57344, bandwidth: 2.5, missing: true},
+		{args: "--disaggregation-mode prefill --kv-bytes-per-token 3", role: config.Prefill, component: "prefill", timeoutMs: 300_000, bytes: 3},
+		{args: "--disaggregation-mode prefill --extra-engine-args " + file, role: config.Prefill, component: "prefill", ports: []int{8}, timeoutMs: 9, bytes: 7},
+		{args: "--disaggregation-mode prefill --model-path " + model + " --extra-engine-args " + file, role: config.Prefill, component: "prefill", ports: []int{8}, timeoutMs: 9, bytes: 57344},
+	} {
+		o, err := parse(strings.Fields(c.args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := o.behind(io.Discard)
+		if err != nil {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		h, timing := d.Handoff, d.Handoff.Timing
+		if d.Engine.Role != c.role || d.Component != c.component || !slices.Equal(h.Ports, c.ports) || h.TimeoutMs != c.timeoutMs || timing.Missing != c.missing || h.Host != "127.0.0.1" || h.Bind != "127.0.0.1" {
+			t.Errorf("%s: role %d, component %s, %+v", c.args, d.Engine.Role, d.Component, h)
+		}
+		if got := timing.BytesPerToken; (got == nil) != (c.bytes == 0) || got != nil && *got != c.bytes {
+			t.Errorf("%s: a token has %v bytes", c.args, got)
+		}
+		if got := timing.BandwidthGBs; (got == nil) != (c.bandwidth == 0) || got != nil && *got != c.bandwidth {
+			t.Errorf("%s: the bandwidth is %v", c.args, got)
+		}
+	}
+	for host, bind := range map[string]string{"127.0.0.2": "127.0.0.2", "localhost": "localhost", "10.1.2.3": "", "worker.example": ""} {
+		t.Setenv("DYN_HTTP_RPC_HOST", host)
+		o, err := parse([]string{"--disaggregation-mode", "prefill"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := o.behind(io.Discard); err != nil || d.Handoff.Host != host || d.Handoff.Bind != bind {
+			t.Errorf("%s: %v, %+v", host, err, d.Handoff)
+		}
+	}
+}
+
+// A flag's beginning stands for it if it is that of no other, as with the
+// reference's parser; flags of ours do not make the reference's ambiguous.
+func TestAbbreviations(t *testing.T) {
+	o, err := parse(strings.Fields("--discovery file --num-work 4 --speed=3 --no-enable-pre --aic-perf --de 2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"discovery-backend": "file", "num-workers": "4", "speedup-ratio": "3", "enable-prefix-caching": "false", "ais-perf-model": "true", "decode-speedup-ratio": "2",
+	} {
+		if got := o.text(name); got != want {
+			t.Errorf("--%s is %q, want %q", name, got, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"--num 4":             `--num begins several flags: --num-gpu-blocks-override, --num-host-blocks, --num-workers; more of its name is accepted`,
+		"--ais-s x --aic-s y": `--ais-system is also given as --aic-system; one of the two spellings is accepted`,
+		"--num-work":          `--num-workers has no value; a whole number is accepted`,
+		"--rout kv":           `--rout begins several flags: --router-approximate-cache-policy, --router-assume-kv-reuse, --router-conditional-disagg, --router-conditional-disagg-config and 28 more; more of its name is accepted`,
+	} {
+		if _, err := parse(strings.Fields(args)); err == nil || err.Error() != want {
+			t.Errorf("%s\ngot  %v\nwant %s", args, err, want)
+		}
 	}
 }

@@ -30,6 +30,9 @@ Examples:
 // wrapAt is the widest line of the help.
 const wrapAt = 100
 
+// column is where descriptions begin.
+const column = 8
+
 // printHelp writes the flags by topic, then the names that are refused.
 func printHelp(w io.Writer) error {
 	var b strings.Builder
@@ -48,6 +51,10 @@ func printHelp(w io.Writer) error {
 		if len(lines) > 0 {
 			b.WriteString("\n" + t.title + ":\n" + strings.Join(lines, ""))
 		}
+	}
+	b.WriteString("\nVariables without a flag, for workers behind a frontend:\n")
+	for _, v := range variables() {
+		b.WriteString(v.help())
 	}
 	b.WriteString("\nNot built yet (accepted only with their defaults):\n")
 	line := " "
@@ -84,15 +91,5 @@ func (s *spec) help() string {
 	if s.env != "" {
 		text += " [" + s.env + "]"
 	}
-	const column = 8
-	out := head + "\n"
-	line := strings.Repeat(" ", column-1)
-	for word := range strings.FieldsSeq(text) {
-		if len(line)+1+len(word) > wrapAt {
-			out += line + "\n"
-			line = strings.Repeat(" ", column-1)
-		}
-		line += " " + word
-	}
-	return out + line + "\n"
+	return head + "\n" + wrap(strings.Repeat(" ", column), text)
 }

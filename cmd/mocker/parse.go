@@ -85,6 +85,10 @@ func parse(args []string) (*options, error) {
 	for _, t := range o.topics {
 		declare(f, o.values, t.table)
 	}
+	args, err := cliutil.Lengthen(f, args, func(name string) bool { return !ours(name) })
+	if err != nil {
+		return nil, usageError{err.Error()}
+	}
 	if err := f.Parse(args); err != nil {
 		return nil, parseError(f, o, err)
 	}
@@ -101,6 +105,12 @@ func parse(args []string) (*options, error) {
 	}
 	o.logFromEnvironment()
 	return o, o.refuse()
+}
+
+// ours reports whether a flag is none of the reference's, whose beginnings then
+// stand for those of the reference only.
+func ours(name string) bool {
+	return name == "perf-grid" || name == "grid-dir" || slices.ContainsFunc(httpFlags(), func(s spec) bool { return s.name == name })
 }
 
 // logFromEnvironment takes the level out of DYN_LOG, whose filters by module

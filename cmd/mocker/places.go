@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -34,6 +35,9 @@ type places struct {
 	bind, host, port     string // of requests by TCP; host "": as it is bound
 	eventBind, eventHost string // of events by ZeroMQ
 	namespace, component string
+	codec                string // of requests and answers
+
+	running, queue int // requests over TCP that are answered at a time, and that wait
 }
 
 // places reads flags and variables (live notes §1).
@@ -48,7 +52,16 @@ func (o *options) places(namespace, component string) (p places, err error) {
 	if n, err := strconv.Atoi(p.port); err != nil || n < 0 || n > 65535 {
 		return p, usagef("DYN_TCP_RPC_PORT is %s; a port, or 0 for any, is accepted", quoted(p.port))
 	}
+	if p.codec = setting("DYN_REQUEST_PLANE_CODEC", "msgpack"); p.codec != "msgpack" && p.codec != "json" {
+		return p, usagef("DYN_REQUEST_PLANE_CODEC is %s; msgpack or json is accepted", quoted(p.codec))
+	}
+	if err := p.refuse(); err != nil {
+		return p, err
+	}
 	if err := p.addresses(); err != nil {
+		return p, err
+	}
+	if err := p.limits(); err != nil {
 		return p, err
 	}
 	if p.discovery == "etcd" {
@@ -69,6 +82,22 @@ func (o *options) places(namespace, component string) (p places, err error) {
 }
 
 func (p *places) overNATS() bool { return p.requests == "nats" || p.events == "nats" }
+
+// refuse names variables that ask for what is not built.
+func (p *places) refuse() error {
+	for _, v := range os.Environ() {
+		name, value, _ := strings.Cut(v, "=")
+		off := value == "" || value == "0" || strings.EqualFold(value, "false")
+		switch {
+		case off:
+		case strings.HasPrefix(name, "DYN_TCP_TLS_"):
+			return usagef("%s is set; requests and answers over TLS are not built yet, leave it out", name)
+		case p.events == "zmq" && strings.HasPrefix(name, "DYN_ZMQ_BROKER_"):
+			return usagef("%s is set; events through a broker of ZeroMQ are not built yet, leave it out", name)
+		}
+	}
+	return nil
+}
 
 // addresses decides where this process listens and what it says of it. With etcd
 // the reference's rule holds: requests are taken at the machine's own address,
@@ -96,6 +125,31 @@ func (p *places) addresses() error {
 	}
 	if anywhere(address) {
 		p.eventHost = ownAddress()
+	}
+	return nil
+}
+
+// limits reads how many requests there may be (live notes §1): those of the
+// server, or fewer if the engine has a limit of its own.
+func (p *places) limits() error {
+	p.running, p.queue = plane.UsualRunning, plane.UsualWaiting
+	engine := math.MaxInt
+	queue := 16
+	for name, n := range map[string]*int{
+		"DYN_TCP_WORKER_POOL_SIZE": &p.running, "DYN_TCP_WORK_QUEUE_SIZE": &p.queue, "DYN_ENGINE_REQUEST_LIMIT": &engine, "DYN_DYNAMO_REQUEST_QUEUE_LIMIT": &queue,
+	} {
+		text := os.Getenv(name)
+		if text == "" {
+			continue
+		}
+		x, err := strconv.ParseUint(text, 10, 31)
+		if err != nil {
+			return usagef("%s is %s; a whole number from 0 to 2147483647 is accepted", name, quoted(text))
+		}
+		*n = int(x)
+	}
+	if engine < p.running {
+		p.running, p.queue = engine, min(p.queue, queue)
 	}
 	return nil
 }
@@ -315,7 +369,7 @@ func (p *places) open(ctx context.Context, d *dynamo.Options) (done func(), err 
 			return nil, fmt.Errorf("the records at %s cannot be used: %w", p.root, err)
 		}
 	}
-	closers = append(closers, d.Store.Close)
+	closers, d.Codec = append(closers, d.Store.Close), p.codec
 	if p.requests == "nats" {
 		var over *plane.Subjects
 		if over, err = plane.OverNATS(conn, p.namespace, p.component, strings.TrimPrefix(reference, "ai-dynamo "), d.Log); err == nil {
@@ -324,6 +378,7 @@ func (p *places) open(ctx context.Context, d *dynamo.Options) (done func(), err 
 	} else {
 		var server *plane.Server
 		if server, err = plane.Listen(net.JoinHostPort(p.bind, p.port), p.host, d.Log); err == nil {
+			server.Limit(p.running, p.queue)
 			d.Requests = server
 		}
 	}

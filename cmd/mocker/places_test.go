@@ -31,6 +31,10 @@ func TestPlacesRefused(t *testing.T) {
 		{"NATS_AUTH_CREDENTIALS_FILE=/no/such", `NATS_AUTH_CREDENTIALS_FILE: /no/such: no such file or directory`},
 		{"NATS_TLS_INSECURE=maybe", `NATS_TLS_INSECURE is "maybe"; true or false is accepted`},
 		{"NATS_TLS_CLIENT_CERT_PATH=" + text + " NATS_TLS_CLIENT_KEY_PATH=" + text, `NATS_TLS_CLIENT_CERT_PATH and NATS_TLS_CLIENT_KEY_PATH: tls: failed to find any PEM data in certificate input; a certificate and its key, both PEM, are accepted`},
+		{"DYN_REQUEST_PLANE_CODEC=xml", `DYN_REQUEST_PLANE_CODEC is "xml"; msgpack or json is accepted`},
+		{"DYN_TCP_TLS_CERT_PATH=x", `DYN_TCP_TLS_CERT_PATH is set; requests and answers over TLS are not built yet, leave it out`},
+		{"DYN_ZMQ_BROKER_URL=xsub=tcp://a:1,xpub=tcp://a:2", `DYN_ZMQ_BROKER_URL is set; events through a broker of ZeroMQ are not built yet, leave it out`},
+		{"DYN_ENGINE_REQUEST_LIMIT=x", `DYN_ENGINE_REQUEST_LIMIT is "x"; a whole number from 0 to 2147483647 is accepted`},
 		{"DYN_TCP_RPC_PORT=x", `DYN_TCP_RPC_PORT is "x"; a port, or 0 for any, is accepted`},
 		{"DYN_NAMESPACE=a/b", `DYN_NAMESPACE and DYN_NAMESPACE_WORKER_SUFFIX make "a/b"; a name without / and spaces is accepted`},
 	} {
@@ -95,5 +99,27 @@ func TestPatience(t *testing.T) {
 		if e, err := etcdOptions(c.asked); err != nil || e.Patience != c.want || e.TTL != 30*time.Second || e.Endpoints[0] != "http://localhost:2379" {
 			t.Errorf("%v, %+v", err, e)
 		}
+	}
+}
+
+// How many requests there may be, by the variables of the reference.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		variables      string
+		running, queue int
+	}{
+		{"", 10_000, 40_000}, {"DYN_TCP_WORKER_POOL_SIZE=2 DYN_TCP_WORK_QUEUE_SIZE=1", 2, 1}, {"DYN_DYNAMO_REQUEST_QUEUE_LIMIT=1", 10_000, 40_000},
+		{"DYN_ENGINE_REQUEST_LIMIT=3", 3, 16}, {"DYN_ENGINE_REQUEST_LIMIT=0 DYN_DYNAMO_REQUEST_QUEUE_LIMIT=0", 0, 0}, {"DYN_ENGINE_REQUEST_LIMIT=20000", 10_000, 40_000},
+	} {
+		t.Run(c.variables, func(t *testing.T) {
+			for v := range strings.FieldsSeq(c.variables) {
+				name, value, _ := strings.Cut(v, "=")
+				t.Setenv(name, value)
+			}
+			var p places
+			if err := p.limits(); err != nil || p.running != c.running || p.queue != c.queue {
+				t.Errorf("%v, %d are answered and %d wait, want %d and %d", err, p.running, p.queue, c.running, c.queue)
+			}
+		})
 	}
 }

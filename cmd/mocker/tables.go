@@ -2,10 +2,9 @@ package main
 
 // Features of the reference that are not built yet, as sentences call them.
 const (
-	disagg      = "disaggregated serving"
+	disagg      = "disaggregated serving without a frontend"
 	aisLoad     = "predictions of prompt work"
 	aisCapacity = "KV capacity by a share of memory; --num-gpu-blocks-override says it"
-	nativeZMQ   = "vLLM's own KV events"
 )
 
 // estimatorKey begins the keys of what a grid is found by.
@@ -110,20 +109,20 @@ func aisFlags() []spec {
 // frontendFlags are for workers behind a Dynamo frontend.
 func frontendFlags() []spec {
 	return []spec{
-		{name: "disaggregation-mode", kind: choice, choices: []string{"agg", "prefill", "decode"}, def: "agg", arg: "mode", later: disagg},
-		{name: "is-prefill-worker", kind: on, later: disagg},
-		{name: "is-decode-worker", kind: on, later: disagg},
-		{name: "bootstrap-ports", kind: ports, arg: "ports", later: disagg},
-		{name: "kv-transfer-bandwidth", kind: real, arg: "GB/s", later: disagg},
-		{name: "kv-transfer-timing-mode", kind: choice, choices: []string{"full_prompt", "destination_missing"}, def: "full_prompt", arg: "mode", later: disagg},
+		{name: "disaggregation-mode", kind: choice, choices: []string{"agg", "prefill", "decode"}, def: "agg", arg: "mode", front: true, usage: "what workers do: all of a request, its prompt, or all but its prompt"},
+		{name: "is-prefill-worker", kind: on, front: true, usage: "older spelling of --disaggregation-mode prefill"},
+		{name: "is-decode-worker", kind: on, front: true, usage: "older spelling of --disaggregation-mode decode"},
+		{name: "bootstrap-ports", kind: ports, arg: "ports", front: true, usage: "where workers that decode find those that compute prompts, one port for each of these (default: prompts are handed over through the frontend)"},
+		{name: "kv-transfer-bandwidth", kind: real, key: "engine.kv_transfer_bandwidth", arg: "GB/s", front: true, usage: "bandwidth over which a prompt is handed over (default: no limit)"},
+		{name: "kv-transfer-timing-mode", kind: choice, choices: []string{"full_prompt", "destination_missing"}, def: "full_prompt", key: "engine.kv_transfer_timing_mode", arg: "mode", front: true, usage: "what is moved then: all of it, or what the other worker lacks"},
 		{name: "endpoint", arg: "endpoint", front: true, usage: "where workers are found (default dyn://NAMESPACE.backend.generate, NAMESPACE of DYN_NAMESPACE, else dynamo)"},
 		{name: "discovery-backend", env: "DYN_DISCOVERY_BACKEND", kind: choice, choices: []string{"kubernetes", "etcd", "file", "mem"}, def: "etcd", arg: "backend", front: true, ready: []string{"etcd", "file", "mem"}, usage: "how frontends find workers: by etcd (ETCD_ENDPOINTS), by files (in DYN_FILE_KV, else in dynamo_store_kv of the temporary directory), not at all (mem)"},
 		{name: "request-plane", env: "DYN_REQUEST_PLANE", kind: choice, choices: []string{"nats", "tcp"}, def: "tcp", arg: "plane", front: true, usage: "how requests come: over TCP or NATS (NATS_SERVER)"},
 		{name: "response-plane", env: "DYN_RESPONSE_PLANE", kind: choice, choices: []string{"tcp", "quic"}, def: "tcp", arg: "plane", front: true, ready: []string{"tcp"}, usage: "how answers go; so far tcp"},
 		{name: "event-plane", env: "DYN_EVENT_PLANE", kind: choice, choices: []string{"nats", "zmq"}, arg: "plane", front: true, usage: "how events go: over ZeroMQ or NATS (default zmq)"},
-		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", later: nativeZMQ},
-		{name: "zmq-replay-ports", kind: ports, arg: "ports", later: nativeZMQ},
-		{name: "sglang-generate", kind: on, later: "SGLang's own /generate"},
+		{name: "zmq-kv-events-ports", kind: ports, arg: "ports", front: true, usage: "tell of caches as vLLM itself does, over ZeroMQ: for each worker the port of its first rank"},
+		{name: "zmq-replay-ports", kind: ports, arg: "ports", front: true, usage: "ports where what was told there can be asked for again"},
+		{name: "sglang-generate", kind: on, front: true, usage: "answer SGLang's own /generate, which the frontend then offers"},
 	}
 }
 

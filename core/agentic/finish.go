@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dryserve/dryserve/core/sorting"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -16,7 +17,7 @@ func (b *Builder) Finish(speedup float64) (*workload.Workload, Fault) {
 		return nil, Fault{Code: Empty}
 	}
 	// Nodes are in order of their ids, which are all different.
-	slices.SortFunc(b.rows, func(x, y row) int { return slices.Compare(b.texts.At(x.request), b.texts.At(y.request)) })
+	sorting.Stable(b.rows, func(x, y row) int { return slices.Compare(b.texts.At(x.request), b.texts.At(y.request)) })
 	for i := range b.rows {
 		b.node[b.rows[i].request] = int32(i)
 	}
@@ -63,7 +64,7 @@ func (b *Builder) plays(g *workload.Graph) Fault {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortFunc(order, func(x, y int32) int {
+	sorting.Stable(order, func(x, y int32) int {
 		if any {
 			return cmp.Compare(ordinals[x], ordinals[y])
 		}
@@ -109,7 +110,7 @@ func (b *Builder) link(g *workload.Graph) Fault {
 			g.Deps = append(g.Deps, workload.Dep{Node: at, Trigger: w.trigger, Relation: w.relation, DelayMs: w.delayMs})
 		}
 		deps := g.Deps[n.Deps:]
-		slices.SortFunc(deps, func(x, y workload.Dep) int {
+		sorting.Stable(deps, func(x, y workload.Dep) int {
 			return cmp.Or(cmp.Compare(x.Node, y.Node), cmp.Compare(x.Trigger, y.Trigger), cmp.Compare(x.Relation, y.Relation), cmp.Compare(x.DelayMs, y.DelayMs))
 		})
 		for _, d := range deps {
@@ -232,7 +233,7 @@ func (b *Builder) models(g *workload.Graph) {
 			g.Models = append(g.Models, m)
 		}
 	}
-	slices.SortFunc(g.Models, func(x, y int32) int { return slices.Compare(b.texts.At(x), b.texts.At(y)) })
+	sorting.Stable(g.Models, func(x, y int32) int { return slices.Compare(b.texts.At(x), b.texts.At(y)) })
 }
 
 // workload makes the turns of the nodes.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dryserve/dryserve/core/sorting"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -13,7 +14,7 @@ func (b *Builder) Finish(o workload.Options) (*workload.Workload, Fault) {
 	if len(b.requests) == 0 {
 		return nil, Fault{Code: NoRequests}
 	}
-	slices.SortFunc(b.requests, b.before)
+	sorting.Stable(b.requests, b.before)
 	for i := range b.requests {
 		b.node[b.requests[i].id] = int32(i)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/dryserve/dryserve/core/agentic"
+	"github.com/dryserve/dryserve/core/sorting"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -193,7 +194,7 @@ func (w *weaver) named() Fault {
 			w.told = append(w.told, told{min(a, b), max(a, b)})
 		}
 	}
-	slices.SortFunc(w.told, compareTold)
+	sorting.Stable(w.told, compareTold)
 	return Fault{}
 }
 

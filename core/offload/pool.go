@@ -27,7 +27,6 @@
 package offload
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/dryserve/dryserve/core/hashtable"
@@ -145,7 +144,7 @@ func (p *Pool) Arrive(hashes []uint64) {
 
 func (p *Pool) sorted(hashes []uint64) []uint64 {
 	p.scratch = append(p.scratch[:0], hashes...)
-	slices.SortFunc(p.scratch, func(a, b uint64) int { return cmp.Compare(a, b) })
+	slices.Sort(p.scratch)
 	return p.scratch
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dryserve/dryserve/core/sorting"
 	"github.com/dryserve/dryserve/core/stats"
 	"github.com/dryserve/dryserve/core/trace"
 	"github.com/dryserve/dryserve/core/workload"
@@ -190,7 +191,7 @@ func (a *agents) flush(nowMs float64) {
 	if len(a.ended)+len(a.quiet) == 0 {
 		return
 	}
-	slices.SortFunc(a.ended, func(x, y endedNode) int { return cmp.Compare(x.node, y.node) })
+	sorting.Stable(a.ended, func(x, y endedNode) int { return cmp.Compare(x.node, y.node) })
 	for _, e := range a.ended {
 		play := a.graph.Nodes[e.node].Play
 		a.log.node(nowMs, play, e.node, "causal_terminal", e.fate.String())

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/sorting"
 	"github.com/dryserve/dryserve/core/stretch"
 	"github.com/dryserve/dryserve/core/workload"
 )
@@ -56,7 +57,7 @@ func (a *arrivals) init(cfg config.Replay, w *workload.Workload, streaming bool)
 	for i := range a.order {
 		a.order[i] = int32(i)
 	}
-	slices.SortStableFunc(a.order, func(i, j int32) int { return byStart(w.Sessions[i], w.Sessions[j]) })
+	sorting.Stable(a.order, func(i, j int32) int { return byStart(w.Sessions[i], w.Sessions[j]) })
 }
 
 // fixed reports whether every arrival is known from the start.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dryserve/dryserve/core/config"
+	"github.com/dryserve/dryserve/core/sorting"
 )
 
 // links are what prompts are transferred over where transfers share bandwidth:
@@ -86,7 +87,7 @@ func (l *links) take(nowMs float64) []event {
 	}
 	if len(l.ended) > 0 {
 		l.busy = slices.DeleteFunc(l.busy, func(x *link) bool { return len(x.transfers) == 0 })
-		slices.SortFunc(l.ended, func(a, b event) int { return int(a.id - b.id) })
+		sorting.Stable(l.ended, func(a, b event) int { return int(a.id - b.id) })
 	}
 	return l.ended
 }

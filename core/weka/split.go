@@ -3,6 +3,8 @@ package weka
 import (
 	"cmp"
 	"slices"
+
+	"github.com/dryserve/dryserve/core/sorting"
 )
 
 const (
@@ -55,7 +57,7 @@ func split(q []request, t, end []float64) []stream {
 			bare = append(bare, int32(i))
 		}
 	}
-	slices.SortFunc(order, s.before)
+	sorting.Stable(order, s.before)
 	for _, i := range order {
 		s.place(i)
 	}
@@ -73,7 +75,7 @@ func split(q []request, t, end []float64) []stream {
 	// begin a microsecond before that ends.
 	main := &streams[0]
 	main.nodes = append(main.nodes, bare...)
-	slices.SortFunc(main.nodes, s.before)
+	sorting.Stable(main.nodes, s.before)
 	return streams
 }
 
@@ -132,7 +134,7 @@ func (s *splitter) splice() {
 			forks = append(forks, int32(c))
 		}
 	}
-	slices.SortFunc(forks, func(x, y int32) int {
+	sorting.Stable(forks, func(x, y int32) int {
 		a, b := &s.chains[x], &s.chains[y]
 		return cmp.Or(cmp.Compare(b.shared, a.shared), cmp.Compare(s.t[a.nodes[0]], s.t[b.nodes[0]]), cmp.Compare(x, y))
 	})
@@ -168,7 +170,7 @@ func (s *splitter) streams() []stream {
 			streams = append(streams, stream{e.nodes, e.fork})
 		}
 	}
-	slices.SortFunc(streams, func(x, y stream) int { return s.before(x.nodes[0], y.nodes[0]) })
+	sorting.Stable(streams, func(x, y stream) int { return s.before(x.nodes[0], y.nodes[0]) })
 	return streams
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dryserve/dryserve/core/sorting"
 	"github.com/dryserve/dryserve/core/trace"
 )
 
@@ -166,8 +167,8 @@ func (w *weaver) barriers(s *scope) {
 		order = append(order, i)
 	}
 	ends := slices.Clone(order)
-	slices.SortFunc(order, func(x, y int32) int { return cmp.Or(cmp.Compare(w.t[x], w.t[y]), cmp.Compare(x, y)) })
-	slices.SortFunc(ends, w.sooner)
+	sorting.Stable(order, func(x, y int32) int { return cmp.Or(cmp.Compare(w.t[x], w.t[y]), cmp.Compare(x, y)) })
+	sorting.Stable(ends, w.sooner)
 	last := make([]int32, len(s.streams)) // of those that had ended, by stream
 	for k := range last {
 		last[k] = -1

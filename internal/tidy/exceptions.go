@@ -9,7 +9,7 @@ var longFunctions = map[string]string{}
 // packages of the layers above it in this list. Packages of one line know
 // nothing of each other.
 var coreLayers = [][]string{
-	{"active", "blake3", "config", "fmath", "hashtable", "idtable", "jsontext", "kvindex", "moments", "prefix", "rng", "seq", "trace"},
+	{"active", "blake3", "config", "fmath", "hashtable", "idtable", "jsontext", "kvindex", "moments", "prefix", "rng", "seq", "sorting", "trace"},
 	{"coverage"},
 	{"kv", "offload", "queue", "radix", "timing", "stats", "workload", "extent", "branch"},
 	{"agentic", "engine", "router", "stretch", "synth"},

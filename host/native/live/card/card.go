@@ -23,6 +23,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/cliutil"
 )
 
@@ -30,6 +31,7 @@ import (
 type Endpoint struct {
 	Namespace, Component, Name string
 	Instance                   uint64
+	Codec                      string // of requests and answers; "": msgpack
 }
 
 // Key is where its record stands, without the bucket.
@@ -101,9 +103,13 @@ func (e Endpoint) EventSubject() string {
 }
 
 func (e Endpoint) instance(by Transport) instance {
+	codec := e.Codec
+	if codec == "" {
+		codec = "msgpack"
+	}
 	return instance{
 		Component: e.Component, Endpoint: e.Name, Namespace: e.Namespace, ID: e.Instance,
-		Transport: by(e), Device: "cuda", Codec: "msgpack",
+		Transport: by(e), Device: "cuda", Codec: codec,
 	}
 }
 
@@ -187,8 +193,17 @@ type Model struct {
 	MaxTokens int // of a pass
 	Ranks     int
 
+	Role      config.Role
+	Bootstrap Bootstrap       // of a worker that computes prompts
 	Publishes bool            // its cache tells what it holds
+	Generates bool            // it answers requests in SGLang's own form
 	Router    json.RawMessage // that a frontend should have; nil: its own
+}
+
+// Bootstrap is where workers that decode find one that computes prompts.
+type Bootstrap struct {
+	Host string `json:"bootstrap_host"`
+	Port int    `json:"bootstrap_port"` // 0: nowhere
 }
 
 type file struct {
@@ -214,6 +229,7 @@ type runtime struct {
 	LocalIndexer bool            `json:"enable_local_indexer"`
 	Publishes    bool            `json:"kv_event_publishing_enabled"`
 	Data         map[string]bool `json:"runtime_data"`
+	Bootstrap    *Bootstrap      `json:"disaggregated_endpoint,omitempty"`
 	Eagle        bool            `json:"enable_eagle"`
 }
 
@@ -239,15 +255,28 @@ type card struct {
 	Router        json.RawMessage   `json:"router_config,omitempty"`
 }
 
-// Card reads the model's files and returns the card of an aggregated worker.
+// Card reads the model's files and returns the card of a worker.
 func (m Model) Card() (json.RawMessage, error) {
 	c := card{
 		DisplayName: m.DisplayName(), Slug: Slug(m.DisplayName()), SourcePath: m.Path, BlockSize: m.BlockSize, Context: m.Context, Router: m.Router,
 		Type: "Chat | Completions", Input: "Tokens", Worker: "aggregated", Needs: []json.RawMessage{},
 		Runtime: runtime{
 			Context: m.Context, Blocks: m.Blocks, MaxSeqs: m.MaxSeqs, MaxTokens: m.MaxTokens, ToolFormat: "json_string", TagMode: "off", TagScope: "auto", TagSchema: "auto",
-			ExcludeTools: true, Ranks: m.Ranks, LocalIndexer: true, Publishes: m.Publishes, Data: map[string]bool{"output_replay_consumer": true},
+			ExcludeTools: true, Ranks: m.Ranks, LocalIndexer: m.Role != config.Decode, Publishes: m.Publishes && m.Role != config.Decode,
+			Data: map[string]bool{"output_replay_consumer": true},
 		},
+	}
+	if m.Generates {
+		c.Runtime.Data["sglang_generate"] = true
+	}
+	switch m.Role {
+	case config.Prefill:
+		c.Type, c.Worker, c.Needs = "", "prefill", []json.RawMessage{json.RawMessage(`["decode"]`)}
+		if m.Bootstrap.Port > 0 {
+			c.Runtime.Bootstrap = &m.Bootstrap
+		}
+	case config.Decode:
+		c.Worker, c.Needs = "decode", []json.RawMessage{json.RawMessage(`["prefill"]`)}
 	}
 	if m.Path == "" {
 		return encode(c), nil

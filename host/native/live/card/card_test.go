@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/live/card"
 )
 
@@ -63,6 +64,34 @@ func files(t *testing.T, s string) string {
 		t.Fatal(err)
 	}
 	return strings.NewReplacer(dir, "DIR", "/models/m1", "DIR", `"source_path":"testdata/model"`, `"source_path":"DIR"`).Replace(s)
+}
+
+// The cards of a worker that computes prompts and of one that decodes.
+func TestGoldenRoles(t *testing.T) {
+	text, err := os.ReadFile("testdata/roles.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]string
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	for name, role := range map[string]config.Role{"prefill": config.Prefill, "decode": config.Decode} {
+		c, err := card.Model{
+			Name: "m1", Path: "testdata/model", BlockSize: 64, Blocks: 16384, MaxSeqs: 256, MaxTokens: 8192, Ranks: 1, Publishes: true,
+			Role: role, Bootstrap: card.Bootstrap{Host: "127.0.0.1", Port: 19310},
+		}.Card()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := files(t, string(c)), files(t, want[name]); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", name, got, want)
+		}
+	}
+	c, err := card.Model{Role: config.Prefill, Generates: true}.Card()
+	if err != nil || strings.Contains(string(c), "disaggregated_endpoint") || !strings.Contains(string(c), `"runtime_data":{"output_replay_consumer":true,"sglang_generate":true},`) {
+		t.Errorf("%v: %s", err, c)
+	}
 }
 
 func TestNames(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/live/answer"
 	"github.com/dryserve/dryserve/host/native/live/dynamo"
+	"github.com/dryserve/dryserve/host/native/live/plane"
 )
 
 // What an aggregated worker records, with two ranks; all of it goes with it.
@@ -63,7 +65,6 @@ func TestGenerate(t *testing.T) {
 			fmt.Sprintf(frame, "", `{"error":"request rejected: request exceeds worker admission limits"}`, ""), final}},
 		{`{"token_ids":[1]}`, invalid("max_output_tokens must be specified for mocker", "`max_output_tokens` (or `max_tokens`) is required by the mocker worker")},
 		{`{"token_ids":[1],"stop_conditions":{"max_tokens":2},"routing":{"dp_rank":1}}`, invalid("dp_rank 1 is out of bounds for dp_size 1", "dp_rank 1 is out of bounds for dp_size 1")},
-		{`{"token_ids":[1],"stop_conditions":{"max_tokens":2},"bootstrap_info":{}}`, invalid("aggregated mocker request cannot carry handoff metadata", "aggregated mocker request cannot carry handoff metadata")},
 	} {
 		if reply := f.ask(path, c.body); reply != "" {
 			t.Fatalf("reply %q", reply)
@@ -169,6 +170,30 @@ func TestDrain(t *testing.T) {
 	s.Close()
 	if got := under.all(); got[len(got)-1] != "cut" {
 		t.Errorf("it ends with %q", got[len(got)-1])
+	}
+}
+
+// Who is one too many is told so at once; who waits is served in turn.
+func TestOverloaded(t *testing.T) {
+	server, err := plane.Listen("127.0.0.1:0", "", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Limit(1, 1)
+	s, o := start(t, func(o *dynamo.Options) {
+		slow(o)
+		o.Requests = server
+	})
+	f, path := newFrontend(t, s.Address()), endpoint(t, o.Root, "generate")
+	for i, want := range []string{"", "", "", "Server overloaded: worker at capacity"} {
+		if got := f.ask(path, `{"token_ids":[1],"stop_conditions":{"max_tokens":5}}`); got != want {
+			t.Errorf("request %d: %q, want %q", i, got, want)
+		}
+	}
+	for f.n = 1; f.n < 4; f.n++ {
+		if got := f.accept().all(); len(got) != 7 {
+			t.Errorf("request %d: %q", f.n, got)
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ func TestFrontend(t *testing.T) {
 				slow(o)
 				w.with(o)
 				o.Model = card.Model{Name: "m1", Path: path}
-				o.Engine.Backend = config.TRTLLM
+				o.Engine.Backend, o.Codec = config.TRTLLM, "json"
 			})
 			kv.Model("m1", true)
 			checkCancel(t, kv)

@@ -143,6 +143,37 @@ type stream struct {
 
 func (f *frontend) accept() *stream {
 	f.t.Helper()
+	s := f.called()
+	if h := s.header(); h != `{"error":null}` {
+		f.t.Fatalf("prologue %s", h)
+	}
+	return s
+}
+
+// refused is why a request is not taken.
+func (f *frontend) refused() string {
+	f.t.Helper()
+	s := f.called()
+	var h struct {
+		Error string
+		Typed struct{ Message, Diagnostic string } `json:"typed_error"`
+	}
+	if err := json.Unmarshal([]byte(s.header()), &h); err != nil {
+		f.t.Fatal(err)
+	}
+	why, ok := strings.CutPrefix(h.Error, "Generate Error: ")
+	if !ok || h.Typed.Message != why || h.Typed.Diagnostic != why {
+		f.t.Errorf("the prologue is %+v", h)
+	}
+	if items := s.all(); len(items) > 0 {
+		f.t.Errorf("after it comes %q", items)
+	}
+	return why
+}
+
+// called is the connection back before its prologue.
+func (f *frontend) called() *stream {
+	f.t.Helper()
 	_ = f.listener.(*net.TCPListener).SetDeadline(time.Now().Add(30 * time.Second))
 	conn, err := f.listener.Accept()
 	if err != nil {
@@ -153,9 +184,6 @@ func (f *frontend) accept() *stream {
 	f.t.Cleanup(func() { _ = conn.Close() })
 	if h := s.header(); h != fmt.Sprintf(`{"subject":"s%d","stream_type":"response"}`, f.n) {
 		f.t.Fatalf("handshake %s", h)
-	}
-	if h := s.header(); h != `{"error":null}` {
-		f.t.Fatalf("prologue %s", h)
 	}
 	return s
 }

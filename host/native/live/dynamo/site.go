@@ -47,6 +47,8 @@ type Options struct {
 
 	Namespace, Component, Endpoint string
 	Model                          card.Model // what does not follow from the engine
+	Handoff                        Handoff
+	Native                         Native
 	Style                          answer.Style
 	Recorded                       answer.Recorded
 
@@ -55,6 +57,7 @@ type Options struct {
 	Store    discovery.Store
 	Requests plane.Plane
 	Events   events.Plane
+	Codec    string // of requests and answers; "": msgpack
 
 	Root       string // of the records
 	Host, Port string // where requests are taken; "0": any port
@@ -76,7 +79,6 @@ type Site struct {
 	calls  *meter.Calls
 	http   *http.Server
 	system string
-	card   json.RawMessage
 
 	count   atomic.Uint64 // of requests
 	loops   sync.WaitGroup
@@ -90,14 +92,8 @@ type Site struct {
 // Start listens and launches the first worker; the others follow.
 func Start(o Options) (*Site, error) {
 	s := &Site{o: o}
-	m := o.Model
-	m.BlockSize, m.Context, m.Blocks = o.Engine.BlockSize, o.Engine.MaxModelLen, o.Engine.NumGPUBlocks
-	m.MaxSeqs, m.MaxTokens, m.Ranks, m.Publishes = o.Engine.MaxNumSeqs, o.Engine.MaxNumBatchedTokens, o.Engine.DPSize, o.Engine.EnablePrefixCaching
 	var err error
-	if s.card, err = m.Card(); err != nil {
-		return nil, err
-	}
-	if err := s.open(); err != nil {
+	if err = s.open(); err != nil {
 		return nil, err
 	}
 	s.calls = o.Meter.Calls()
@@ -139,6 +135,23 @@ func (s *Site) open() (err error) {
 		}
 	}
 	return nil
+}
+
+// publishes reports whether the workers tell what their caches hold. Those that
+// decode do not: nobody sends them a prompt for what they hold.
+func (s *Site) publishes() bool {
+	return s.o.Engine.EnablePrefixCaching && s.o.Engine.Role != config.Decode
+}
+
+// card describes worker number i.
+func (s *Site) card(i int) (json.RawMessage, error) {
+	m, e := s.o.Model, &s.o.Engine
+	m.BlockSize, m.Context, m.Blocks = e.BlockSize, e.MaxModelLen, e.NumGPUBlocks
+	m.MaxSeqs, m.MaxTokens, m.Ranks, m.Publishes, m.Role = e.MaxNumSeqs, e.MaxNumBatchedTokens, e.DPSize, e.EnablePrefixCaching, e.Role
+	if i < len(s.o.Handoff.Ports) {
+		m.Bootstrap = card.Bootstrap{Host: s.o.Handoff.Host, Port: s.o.Handoff.Ports[i]}
+	}
+	return m.Card()
 }
 
 // launchLater launches a worker when its time has come; if that fails, again and
@@ -220,7 +233,8 @@ func (s *Site) launch(i int) error {
 		return err
 	}
 	e := s.o.Engine
-	e.EmitKVEvents = e.EnablePrefixCaching
+	e.EmitKVEvents = s.publishes()
+	e.EmitKVTokenIDs = len(w.natives) > 0
 	engine := worker.New(e, uint64(i), worker.Options{ReadyMs: s.o.Clock.NowMs() + s.o.StartupMs, Observer: w})
 	w.loop = worker.NewLoop(engine, s.o.Clock)
 	var ctx context.Context

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/discovery"
@@ -18,23 +19,26 @@ import (
 type unit struct {
 	site     *Site
 	endpoint card.Endpoint
+	card     json.RawMessage
 	records  discovery.Records
 	meter    worker.Observer
 	loop     *worker.Loop
 	stop     context.CancelFunc // of the loop
+	desk     desk
 
-	marks  *events.Marks
-	load   *events.Load
-	passes *events.Passes
-	caches []*events.Cache // by rank
-	tells  []*events.Publisher
-	all    []*events.Publisher // those that are recorded, in this order
+	marks   *events.Marks // nil: of a worker that computes prompts
+	load    *events.Load
+	passes  *events.Passes
+	caches  []*events.Cache // by rank
+	tells   []*events.Publisher
+	natives []*events.Native    // by rank; none: nobody wants them
+	all     []*events.Publisher // those that are recorded, in this order
 }
 
 // newUnit joins as worker number i and opens its publishers.
 func newUnit(s *Site, i int) (w *unit, err error) {
 	o := &s.o
-	w = &unit{site: s, meter: o.Meter.Observer(i), endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint}}
+	w = &unit{site: s, meter: o.Meter.Observer(i), endpoint: card.Endpoint{Namespace: o.Namespace, Component: o.Component, Name: o.Endpoint, Codec: o.Codec}}
 	if w.records, err = s.store.Join(s.ctx); err != nil {
 		return nil, err
 	}
@@ -54,9 +58,15 @@ func newUnit(s *Site, i int) (w *unit, err error) {
 		return p, err
 	}
 	id := w.endpoint.Instance
-	requests, err := open(events.TopicRequests)
-	if err != nil {
+	if err := w.openHandoff(i); err != nil {
 		return nil, err
+	}
+	if o.Engine.Role != config.Prefill { // whose marks would be of nobody's interest
+		requests, err := open(events.TopicRequests)
+		if err != nil {
+			return nil, err
+		}
+		w.marks = events.NewMarks(requests, id)
 	}
 	load, err := open(events.TopicLoad)
 	if err != nil {
@@ -66,9 +76,9 @@ func newUnit(s *Site, i int) (w *unit, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.marks, w.load = events.NewMarks(requests, id), events.NewLoad(load, id)
+	w.load = events.NewLoad(load, id)
 	w.passes = events.NewPasses(passes, decimal(id), o.Engine.DPSize)
-	if !o.Engine.EnablePrefixCaching {
+	if !s.publishes() {
 		return w, nil
 	}
 	for rank := range o.Engine.DPSize {
@@ -79,7 +89,33 @@ func newUnit(s *Site, i int) (w *unit, err error) {
 		w.tells = append(w.tells, p)
 		w.caches = append(w.caches, events.NewCache(id, rank))
 	}
-	return w, nil
+	return w, w.openNative(i)
+}
+
+// Native is where workers tell of their caches as vLLM does, too.
+type Native struct {
+	Bind           string
+	Ports, Replays []int // of the first rank of each worker; none: nowhere
+}
+
+// openNative opens the sockets of worker number i.
+func (w *unit) openNative(i int) error {
+	o := &w.site.o
+	if i >= len(o.Native.Ports) {
+		return nil
+	}
+	for rank := range o.Engine.DPSize {
+		replay := 0
+		if i < len(o.Native.Replays) {
+			replay = o.Native.Replays[i] + rank
+		}
+		n, err := events.ListenNative(o.Native.Bind, o.Native.Ports[i]+rank, replay, rank, o.Engine.BlockSize)
+		if err != nil {
+			return err
+		}
+		w.natives = append(w.natives, n)
+	}
+	return nil
 }
 
 // close takes the worker away.
@@ -94,6 +130,12 @@ func (w *unit) close() {
 	for _, p := range w.all {
 		p.Close()
 	}
+	for _, n := range w.natives {
+		n.Close()
+	}
+	if w.desk.server != nil {
+		w.desk.server.Close()
+	}
 }
 
 // register records the worker: a channel of marks, the card, the endpoint, then
@@ -104,16 +146,20 @@ func (w *unit) register() error {
 	channel := func(p *events.Publisher) error {
 		return w.records.Put(discovery.EventChannels, e.EventKey(p.Topic(), p.ID), e.ChannelRecord(p.Topic(), p.ID, p.Channel()))
 	}
-	if err := channel(w.all[0]); err != nil {
-		return err
+	rest := w.all
+	if w.marks != nil {
+		if err := channel(rest[0]); err != nil {
+			return err
+		}
+		rest = rest[1:]
 	}
-	if err := w.records.Put(discovery.Cards, e.Key(), e.CardRecord(s.card)); err != nil {
+	if err := w.records.Put(discovery.Cards, e.Key(), e.CardRecord(w.card)); err != nil {
 		return err
 	}
 	if err := w.records.Put(discovery.Instances, e.Key(), e.Record(by)); err != nil {
 		return err
 	}
-	for _, p := range w.all[1:] {
+	for _, p := range rest {
 		if err := channel(p); err != nil {
 			return err
 		}
@@ -173,7 +219,7 @@ func (w *unit) query(rank int) plane.Handler {
 
 // Passed publishes what a rank said of a pass.
 func (w *unit) Passed(rank int, out *engine.Out, nowMs float64) {
-	w.publish(rank, out.KVEvents, out.KVBlocks)
+	w.publish(rank, out.KVEvents, out.KVBlocks, out.KVTokens)
 	w.load.Set(rank, out.Metrics.ActiveBlocks)
 	w.passes.Passed(rank, &out.Forward)
 	w.meter.Passed(rank, out, nowMs)
@@ -181,14 +227,19 @@ func (w *unit) Passed(rank int, out *engine.Out, nowMs float64) {
 
 // Commanded publishes what a command did.
 func (w *unit) Commanded(rank int, said *engine.Effects, m engine.Metrics, nowMs float64) {
-	w.publish(rank, said.KVEvents, said.KVBlocks)
+	w.publish(rank, said.KVEvents, said.KVBlocks, said.KVTokens)
 	w.load.Set(rank, m.ActiveBlocks)
 	w.meter.Commanded(rank, said, m, nowMs)
 }
 
-func (w *unit) publish(rank int, raw []engine.KVEvent, blocks []engine.KVBlock) {
+func (w *unit) publish(rank int, raw []engine.KVEvent, blocks []engine.KVBlock, tokens []uint32) {
 	if len(raw) == 0 {
 		return
+	}
+	if len(w.natives) > 0 {
+		if err := w.natives[rank].Tell(raw, blocks, tokens); err != nil {
+			w.site.o.Log.Error("events cannot be written", "error", err)
+		}
 	}
 	if list := w.caches[rank].Tell(raw, blocks); len(list) > 0 {
 		if err := w.tells[rank].Send(list); err != nil {

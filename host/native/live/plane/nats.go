@@ -89,7 +89,7 @@ func (s *Subjects) Handle(e card.Endpoint, h Handler) error {
 // reply begins to serve a request and says so: with nothing, before anything is
 // served. Who has sent what is no request hears nothing.
 func (s *Subjects) reply(h Handler, m *nats.Msg) error {
-	begin, err := s.understand(h, m.Data)
+	serve, err := s.understand(h, m.Data)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *Subjects) reply(h Handler, m *nats.Msg) error {
 			return err // who asks will not wait for the answer
 		}
 	}
-	begin()
+	s.requests.Go(serve)
 	return nil
 }
 

@@ -11,7 +11,7 @@
 //   - a handler's context ends when the frontend cancels the request, or cannot
 //     be written to any more.
 //   - a complete answer ends with a final item and a sentinel; a cancelled one with
-//     neither.
+//     neither; a refused request has no items.
 //
 // Source: live notes §3.1 to §3.3, §3.7.
 package plane
@@ -74,8 +74,8 @@ func (d *desk) Drain(ctx context.Context) error {
 	}
 }
 
-// understand reads a two-part message. begin serves it.
-func (d *desk) understand(h Handler, payload []byte) (begin func(), err error) {
+// understand reads a two-part message. serve answers it.
+func (d *desk) understand(h Handler, payload []byte) (serve func(), err error) {
 	header, body, err := wire.SplitTwoPart(payload)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (d *desk) understand(h Handler, payload []byte) (begin func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { d.requests.Go(func() { d.answer(h, c, body) }) }, nil
+	return func() { d.answer(h, c, body) }, nil
 }
 
 // Times that a frontend is given.
@@ -100,15 +100,15 @@ func (d *desk) answer(h Handler, c wire.Control, body []byte) {
 	defer cancel()
 	to := &Stream{Codec: c.Codec, log: d.log, ctx: ctx, cancel: cancel, address: c.Address}
 	defer to.close()
-	to.buf = wire.AppendPrologue(wire.AppendHandshake(to.buf, c.Subject), "")
+	to.buf = wire.AppendHandshake(to.buf, c.Subject)
 	if complete := h(ctx, c, body, to); !complete || ctx.Err() != nil {
 		if to.conn == nil && ctx.Err() == nil {
 			to.Flush() // the frontend must see that the answer is broken off
 		}
 		return
 	}
-	to.buf = wire.AppendSentinel(wire.AppendFinal(to.buf, c.Codec))
-	if !to.Flush() {
+	to.end()
+	if !to.write() {
 		return
 	}
 	// The frontend closes when it has read to the end.
@@ -147,6 +147,8 @@ type Stream struct {
 	gone    chan struct{} // closed when nothing comes from the frontend any more
 	stop    func() bool
 	buf     []byte
+	begun   bool
+	refused bool
 }
 
 // open calls the frontend.
@@ -179,20 +181,64 @@ func (t *Stream) close() {
 	<-t.gone
 }
 
+// Call opens the connection, so that the frontend can cancel the request before
+// it is taken or refused. It is false if the frontend cannot be reached.
+func (t *Stream) Call() bool { return t.write() }
+
+// Begin says that the request is taken. It is said before anything else, if
+// nobody has refused it.
+func (t *Stream) Begin() {
+	if !t.begun {
+		t.begun = true
+		t.buf = wire.AppendPrologue(t.buf, "")
+	}
+}
+
+// Refuse says, instead of all else, that this worker does not take the request
+// and why. The frontend asks another then.
+func (t *Stream) Refuse(why string) {
+	if !t.begun {
+		t.begun, t.refused = true, true
+		t.buf = wire.AppendPrologue(t.buf, why)
+	}
+}
+
+// end says that the answer is complete.
+func (t *Stream) end() {
+	t.Begin()
+	if !t.refused {
+		t.buf = wire.AppendFinal(t.buf, t.Codec)
+	}
+	t.buf = wire.AppendSentinel(t.buf)
+}
+
 // Output says one frame, at the next Flush.
-func (t *Stream) Output(o wire.Output) { t.buf = wire.AppendOutput(t.buf, t.Codec, o) }
+func (t *Stream) Output(o wire.Output) {
+	t.Begin()
+	t.buf = wire.AppendOutput(t.buf, t.Codec, o)
+}
 
 // Invalid says what is wrong with the request.
 func (t *Stream) Invalid(message, public string) {
+	t.Begin()
 	t.buf = wire.AppendInvalid(t.buf, t.Codec, message, public)
 }
 
 // Item says something whose body is written in the codec already.
-func (t *Stream) Item(body []byte) { t.buf = wire.AppendItem(t.buf, t.Codec, body) }
+func (t *Stream) Item(body []byte) {
+	t.Begin()
+	t.buf = wire.AppendItem(t.buf, t.Codec, body)
+}
 
 // Flush writes what has been said; the first one calls the frontend before. It
 // is false if the frontend has gone or cannot be reached.
 func (t *Stream) Flush() bool {
+	t.Begin()
+	return t.write()
+}
+
+// write is Flush without a word more.
+func (t *Stream) write() bool {
 	if t.conn == nil && (t.ctx.Err() != nil || !t.open()) {
 		return false
 	}

@@ -19,6 +19,7 @@ type Server struct {
 	*desk
 	listener net.Listener
 	address  string
+	gate     gate
 
 	mu        sync.Mutex
 	endpoints map[string]Handler
@@ -33,12 +34,17 @@ func Listen(address, host string, log *slog.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{desk: newDesk(log), listener: l, address: l.Addr().String(), endpoints: map[string]Handler{}, conns: map[net.Conn]bool{}}
+	s := &Server{desk: newDesk(log), listener: l, address: l.Addr().String(), endpoints: map[string]Handler{}, conns: map[net.Conn]bool{}, gate: gate{run: UsualRunning, wait: UsualWaiting}}
 	if host != "" {
 		s.address = net.JoinHostPort(host, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
 	}
 	return s, nil
 }
+
+// Limit lets so many requests be answered at a time, and as many wait as the
+// reference lets wait with a queue of a length: one more, which has left the queue.
+// Others are told that the worker is overloaded. Serve must follow.
+func (s *Server) Limit(running, queue int) { s.gate.run, s.gate.wait = max(running, 1), max(queue, 1) }
 
 // Address is where frontends reach it.
 func (s *Server) Address() string { return s.address }
@@ -122,11 +128,16 @@ func (s *Server) reply(q wire.Request) string {
 	if h == nil {
 		return "Server unavailable: unknown endpoint " + q.Path
 	}
-	begin, err := s.understand(h, q.Payload)
+	serve, err := s.understand(h, q.Payload)
 	if err != nil {
 		s.log.Debug("a request cannot be understood", "path", q.Path, "error", err)
 		return "Read error: " + err.Error()
 	}
-	begin()
+	s.requests.Add(1)
+	if !s.gate.enter(func() { defer s.requests.Done(); serve() }) {
+		s.requests.Done()
+		s.log.Debug("a request is one too many", "path", q.Path)
+		return "Server overloaded: worker at capacity"
+	}
 	return ""
 }

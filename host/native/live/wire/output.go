@@ -14,8 +14,14 @@ type Output struct {
 	HasToken bool
 	Finish   string // "": not the end; length, cancelled
 	Failure  string // finishes with an error
+	Handoff  bool   // it is the first half of an answer: another worker decodes
 	Usage    *Usage
+	Native   *Native // as SGLang has it; nil: nobody asked for that
 }
+
+// handoffParams is what the first half of an answer tells the second, which
+// needs nothing.
+const handoffParams = "dummy"
 
 // Usage counts tokens.
 type Usage struct{ Prompt, Answer, Cached int }
@@ -36,8 +42,10 @@ func AppendOutput(b []byte, c Codec, o Output) []byte {
 // msgpack appends the body: {"data": {"data": output}, "complete_final": false}.
 func (o *Output) msgpack(b []byte) []byte {
 	fields := 9
-	if o.Usage != nil {
-		fields++
+	for _, more := range []bool{o.Handoff, o.Usage != nil, o.Native != nil} {
+		if more {
+			fields++
+		}
 	}
 	b = append(b, 0x82)
 	b = append(str(b, "data"), 0x81)
@@ -65,6 +73,9 @@ func (o *Output) msgpack(b []byte) []byte {
 		b = append(b, 0xc0)
 	}
 	b = append(str(b, "index"), 0xc0)
+	if o.Handoff {
+		b = str(str(b, "disaggregated_params"), handoffParams)
+	}
 	if u := o.Usage; u != nil {
 		b = append(str(b, "completion_usage"), 0x84)
 		b = num(str(b, "prompt_tokens"), uint64(u.Prompt))
@@ -73,6 +84,9 @@ func (o *Output) msgpack(b []byte) []byte {
 		b = append(str(b, "prompt_tokens_details"), 0x82)
 		b = append(str(b, "audio_tokens"), 0xc0)
 		b = num(str(b, "cached_tokens"), uint64(u.Cached))
+	}
+	if o.Native != nil {
+		b = o.Native.append(str(b, "engine_data"), MessagePack, o)
 	}
 	return append(str(b, "complete_final"), 0xc2)
 }
@@ -93,34 +107,51 @@ func (o *Output) json(b []byte) []byte {
 		b = append(b, "null"...)
 	}
 	b = append(b, `,"index":null`...)
+	if o.Handoff {
+		b = append(b, `,"disaggregated_params":"`+handoffParams+`"`...)
+	}
 	if u := o.Usage; u != nil {
 		b = fmt.Appendf(b, `,"completion_usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"audio_tokens":null,"cached_tokens":%d}}`,
 			u.Prompt, u.Answer, u.Prompt+u.Answer, u.Cached)
+	}
+	if o.Native != nil {
+		b = o.Native.append(append(b, `,"engine_data":`...), JSON, o)
 	}
 	return append(b, `}},"complete_final":false}`...)
 }
 
 // AppendInvalid appends an item that tells the client what is wrong with its
-// request: message is for logs, public for the client.
+// request: message is for logs, public for the client, if that has words of its own.
 func AppendInvalid(b []byte, c Codec, message, public string) []byte {
 	fields := [][2]string{{"error_type", "InvalidArgument"}, {"class", "InvalidRequest"}, {"reason", "request.invalid_argument"}, {"message", message}, {"diagnostic", message}}
 	var body []byte
 	if c == MessagePack {
 		body = append(str(append(body, 0x82), "data"), 0x82)
 		body = str(str(body, "event"), "error")
-		body = append(str(body, "error"), 0x86)
+		body = append(str(body, "error"), 0x85)
+		if public != "" {
+			body[len(body)-1]++
+		}
 		for _, f := range fields {
 			body = str(str(body, f[0]), f[1])
 		}
-		body = append(str(body, "public"), 0x82)
-		body = str(str(str(str(body, "type"), "message"), "message"), public)
+		if public != "" {
+			body = append(str(body, "public"), 0x82)
+			body = str(str(str(str(body, "type"), "message"), "message"), public)
+		}
 		body = append(str(body, "complete_final"), 0xc2)
 	} else {
 		body = append(body, `{"data":{"event":"error","error":{`...)
-		for _, f := range fields {
-			body = append(cliutil.AppendJSONString(append(cliutil.AppendJSONString(body, f[0]), ':'), f[1]), ',')
+		for i, f := range fields {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = cliutil.AppendJSONString(append(cliutil.AppendJSONString(body, f[0]), ':'), f[1])
 		}
-		body = append(cliutil.AppendJSONString(append(body, `"public":{"type":"message","message":`...), public), `}}},"complete_final":false}`...)
+		if public != "" {
+			body = append(cliutil.AppendJSONString(append(body, `,"public":{"type":"message","message":`...), public), '}')
+		}
+		body = append(body, `}},"complete_final":false}`...)
 	}
 	return AppendTwoPart(b, nil, body)
 }
@@ -157,7 +188,10 @@ func AppendPrologue(b []byte, failure string) []byte {
 	if failure == "" {
 		return AppendTwoPart(b, []byte(`{"error":null}`), nil)
 	}
-	return AppendTwoPart(b, append(cliutil.AppendJSONString([]byte(`{"error":`), failure), '}'), nil)
+	head := cliutil.AppendJSONString([]byte(`{"error":`), "Generate Error: "+failure)
+	head = append(head, `,"typed_error":{"error_type":"Unknown","class":"Internal","reason":"runtime.unclassified","message":`...)
+	head = append(cliutil.AppendJSONString(head, failure), `,"diagnostic":`...)
+	return AppendTwoPart(b, append(cliutil.AppendJSONString(head, failure), "}}"...), nil)
 }
 
 // AppendSentinel appends the last.

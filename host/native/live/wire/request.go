@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +19,48 @@ type Preprocessed struct {
 	TokenIDs    []uint32
 	MaxTokens   *uint32
 	Annotations []string
-	Rank        *uint32 // data-parallel rank that the router has chosen
-	Bootstrap   bool    // it is one half of a handoff
+	Rank        *uint32    // data-parallel rank that the router has chosen
+	Bootstrap   *Bootstrap // it is one half of a handoff; nil: it is not
+	Generate    *Generate  // it is one of SGLang's /generate; nil: it is not
+}
+
+// Unusable is what is wrong with a request that could be read.
+type Unusable struct{ Sentence string }
+
+func (e Unusable) Error() string { return e.Sentence }
+
+// Bootstrap says where the two halves of a handoff meet.
+type Bootstrap struct {
+	Host    string    `json:"bootstrap_host" msgpack:"bootstrap_host"`
+	Port    uint16    `json:"bootstrap_port" msgpack:"bootstrap_port"`
+	Room    uint64    `json:"bootstrap_room" msgpack:"bootstrap_room"`
+	Handoff *uniqueID `json:"handoff_id" msgpack:"handoff_id"` // nil: there is none
+}
+
+// uniqueID is 16 bytes in MessagePack, a UUID in JSON.
+type uniqueID [16]byte
+
+// UnmarshalText reads a UUID.
+func (u *uniqueID) UnmarshalText(text []byte) error {
+	b, err := hex.DecodeString(strings.ReplaceAll(string(text), "-", ""))
+	if err != nil || len(b) != len(u) {
+		return fmt.Errorf("the handoff_id has %d characters; a UUID is accepted", len(text))
+	}
+	copy(u[:], b)
+	return nil
+}
+
+// DecodeMsgpack reads bytes, or a UUID.
+func (u *uniqueID) DecodeMsgpack(d *msgpack.Decoder) error {
+	b, err := d.DecodeBytes()
+	if err != nil {
+		return err
+	}
+	if len(b) != len(u) {
+		return u.UnmarshalText(b)
+	}
+	copy(u[:], b)
+	return nil
 }
 
 // Annotation is the value of an annotation "key:value".
@@ -44,7 +85,10 @@ type preprocessed struct {
 	Routing     *struct {
 		Rank *uint32 `json:"dp_rank" msgpack:"dp_rank"`
 	} `json:"routing" msgpack:"routing"`
-	Bootstrap any `json:"bootstrap_info" msgpack:"bootstrap_info"`
+	Bootstrap *Bootstrap `json:"bootstrap_info" msgpack:"bootstrap_info"`
+	Extra     *struct {
+		Generate raw `json:"sglang_tito" msgpack:"sglang_tito"`
+	} `json:"extra_args" msgpack:"extra_args"`
 }
 
 // DecodePreprocessed reads a request for tokens.
@@ -61,12 +105,17 @@ func DecodePreprocessed(c Codec, data []byte) (p Preprocessed, err error) {
 	if m.TokenIDs == nil {
 		return p, errors.New("the request has no token_ids")
 	}
-	p = Preprocessed{Model: m.Model, TokenIDs: m.TokenIDs, Annotations: m.Annotations, Bootstrap: m.Bootstrap != nil}
+	p = Preprocessed{Model: m.Model, TokenIDs: m.TokenIDs, Annotations: m.Annotations, Bootstrap: m.Bootstrap}
 	if m.Stop != nil {
 		p.MaxTokens = m.Stop.MaxTokens
 	}
 	if m.Routing != nil {
 		p.Rank = m.Routing.Rank
+	}
+	if m.Extra != nil && m.Extra.Generate != nil {
+		if p.Generate, err = parseGenerate(c, m.Extra.Generate); err != nil {
+			return p, Unusable{err.Error()}
+		}
 	}
 	return p, nil
 }

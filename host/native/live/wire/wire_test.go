@@ -110,7 +110,7 @@ func TestGoldenRequests(t *testing.T) {
 			t.Errorf("%v, %+v", err, c)
 		}
 		p, err := wire.DecodePreprocessed(c.Codec, data)
-		if err != nil || p.Model == "" || len(p.TokenIDs) == 0 || p.MaxTokens == nil || p.Rank == nil || p.Bootstrap {
+		if err != nil || p.Model == "" || len(p.TokenIDs) == 0 || p.MaxTokens == nil || p.Rank == nil || p.Bootstrap != nil {
 			t.Errorf("%v, %+v", err, p)
 		}
 	}
@@ -121,7 +121,7 @@ func TestGoldenRequests(t *testing.T) {
 
 func TestDecodePreprocessed(t *testing.T) {
 	p, err := wire.DecodePreprocessed(wire.JSON, []byte(`{"model":"m","token_ids":[1,4294967295],"stop_conditions":{"max_tokens":7,"stop":["x"]},"annotations":["a:b","output_replay_id:k"],"bootstrap_info":{},"new":1}`))
-	if err != nil || len(p.TokenIDs) != 2 || *p.MaxTokens != 7 || p.Rank != nil || !p.Bootstrap {
+	if err != nil || len(p.TokenIDs) != 2 || *p.MaxTokens != 7 || p.Rank != nil || p.Bootstrap == nil {
 		t.Errorf("%v, %+v", err, p)
 	}
 	if v, ok := p.Annotation("output_replay_id:"); v != "k" || !ok {
@@ -190,6 +190,29 @@ func FuzzReadRequest(f *testing.F) {
 				_, _ = wire.DecodeKVQuery(c.Codec, data)
 			}
 		}
+	})
+}
+
+// FuzzPayload reads what comes over NATS, where there is no frame around it.
+func FuzzPayload(f *testing.F) {
+	f.Add(wire.AppendTwoPart(nil, []byte(`{"id":"i","payload_codec":"msgpack","connection_info":{"transport":"tcp_server","info":"{\"address\":\"a:1\",\"subject\":\"s\"}"}}`), []byte("\x81\xa9token_ids\x91\x01")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		header, data, err := wire.SplitTwoPart(b)
+		if err != nil {
+			return
+		}
+		if len(header)+len(data)+24 != len(b) {
+			t.Errorf("%d and %d of %d bytes", len(header), len(data), len(b))
+		}
+		c, err := wire.ParseControl(header)
+		if err != nil {
+			return
+		}
+		if c.Address == "" || c.Subject == "" || c.Codec != wire.JSON && c.Codec != wire.MessagePack {
+			t.Errorf("%+v", c)
+		}
+		_, _ = wire.DecodePreprocessed(c.Codec, data)
+		_, _ = wire.DecodeKVQuery(c.Codec, data)
 	})
 }
 

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"slices"
+
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/core/group"
 	"github.com/dryserve/dryserve/core/stretch"
@@ -24,6 +26,7 @@ func (w *Worker) complete() {
 		for _, o := range out.Outputs {
 			w.signal(o)
 		}
+		w.facts(out.Lifecycle, w.endMs)
 		if w.speculates {
 			w.judge(rank, out)
 		}
@@ -33,10 +36,7 @@ func (w *Worker) complete() {
 	} else {
 		w.rest(stuck)
 	}
-	for _, t := range w.later {
-		w.admit(t, w.endMs)
-	}
-	w.later = w.later[:0]
+	w.run(w.endMs)
 }
 
 // rest decides what follows a pass without time and effect.
@@ -49,7 +49,7 @@ func (w *Worker) rest(stuck bool) {
 			return
 		}
 	case group.NotApplicable:
-		if _, copies := w.g.NextInternalMs(); copies || w.running() > 0 {
+		if _, copies := w.g.NextInternalMs(); copies || w.running() > 0 || w.outside > 0 {
 			w.parked = true
 			return
 		}
@@ -82,7 +82,7 @@ func (w *Worker) judge(rank int, out *engine.Out) {
 		return
 	}
 	w.fruitless[rank]++
-	if w.g.Running(rank) == 0 || w.fruitless[rank] == stretch.Circling {
+	if w.g.Running(rank) == 0 && w.outside == 0 || w.fruitless[rank] == stretch.Circling {
 		w.fruitless[rank] = 0
 		w.failHead(rank)
 	}
@@ -93,6 +93,7 @@ func (w *Worker) failHead(rank int) bool {
 	_, tag, ok := w.g.FailHead(rank)
 	if ok {
 		w.finish(Ticket(tag), Signal{AtMs: w.endMs, End: Unservable})
+		w.tellEffects(rank, w.endMs)
 	}
 	return ok
 }
@@ -103,7 +104,7 @@ func (w *Worker) signal(o engine.Output) {
 	switch {
 	case o.Rejected:
 		s.End = Rejected
-	case o.Completed:
+	case o.Completed && w.entries[o.Tag].duty != Prompt: // which is kept
 		s.End = Completed
 	}
 	if s.End != Running {
@@ -128,8 +129,12 @@ func (w *Worker) tell(e *entry, s Signal) {
 	e.sink.Signal(s)
 }
 
-// release makes a ticket free.
+// release makes a ticket free, and forgets what was still to be done for it.
 func (w *Worker) release(t Ticket) {
+	if w.entries[t].outside {
+		w.outside--
+	}
+	w.later = slices.DeleteFunc(w.later, func(x errand) bool { return x.ticket == t })
 	w.entries[t] = entry{}
 	w.free = append(w.free, t)
 	w.active--

@@ -70,7 +70,7 @@ func offline(t testing.TB, cfg config.Engine, n int) ([]arrival, []replay.Record
 	}
 	records := slices.Clone(s.Records())
 	slices.SortFunc(records, func(a, b replay.Record) int { return int(a.Turn - b.Turn) })
-	prompts := prompts(t, n)
+	prompts := promptsOf(t, n)
 	var arrivals []arrival
 	for i, r := range records {
 		arrivals = append(arrivals, arrival{r.ArrivalMs, prompts[i], int(r.RequestedOutput)})
@@ -78,9 +78,9 @@ func offline(t testing.TB, cfg config.Engine, n int) ([]arrival, []replay.Record
 	return arrivals, records
 }
 
-// prompts spells the prompts of the trace as a replay does: the number of each
+// promptsOf spells the prompts of the trace as a replay does: the number of each
 // hash id, in order of first appearance, is the token.
-func prompts(t testing.TB, n int) (prompts [][]uint32) {
+func promptsOf(t testing.TB, n int) (prompts [][]uint32) {
 	t.Helper()
 	f, err := os.Open(trace)
 	if err != nil {

@@ -21,12 +21,21 @@ type Loop struct {
 	taken []command // of the loop's goroutine
 }
 
-// command brings a job, or cancels it.
+// command brings a job, or does something with it.
 type command struct {
-	job    *Job
-	cancel bool
-	atMs   float64
+	job  *Job
+	what order
+	atMs float64
 }
+
+type order uint8
+
+const (
+	submission order = iota
+	cancellation
+	activating
+	releasing
+)
 
 // Job is a request in a loop.
 type Job struct {
@@ -64,7 +73,18 @@ func (l *Loop) Submit(q Request, to Sink) *Job {
 
 // Cancel ends the request. Signals that are under way may still come.
 func (j *Job) Cancel() {
-	j.loop.send(command{job: j, cancel: true, atMs: j.loop.clock.NowMs()})
+	j.loop.send(command{job: j, what: cancellation, atMs: j.loop.clock.NowMs()})
+}
+
+// Activate says that the prompt has arrived for which there is room. A fact
+// follows.
+func (j *Job) Activate() {
+	j.loop.send(command{job: j, what: activating, atMs: j.loop.clock.NowMs()})
+}
+
+// Release gives the blocks of the prompt back; the job has ended.
+func (j *Job) Release() {
+	j.loop.send(command{job: j, what: releasing, atMs: j.loop.clock.NowMs()})
 }
 
 // Signal passes on what the worker says; it is a Sink for the worker only.
@@ -125,13 +145,22 @@ func (l *Loop) take() {
 		l.taken[i] = command{}
 		j := c.job
 		l.worker.Advance(c.atMs) // what was due before it
-		switch {
-		case !c.cancel:
-			j.ticket = l.worker.Submit(j.request, j, c.atMs)
+		if j.ended {
+			continue
+		}
+		switch c.what {
+		case submission:
+			q := j.request
 			j.request = Request{}
-		case !j.ended:
+			j.ticket = l.worker.Submit(q, j, c.atMs)
+		case cancellation:
 			j.ended = true
 			l.worker.Cancel(j.ticket, c.atMs)
+		case activating:
+			l.worker.Activate(j.ticket, c.atMs)
+		case releasing:
+			j.ended = true
+			l.worker.Release(j.ticket, c.atMs)
 		}
 	}
 }

@@ -53,6 +53,33 @@ const (
 	Closed
 )
 
+// Fact is what happens to a request that is handed over from one worker to
+// another, besides tokens and its end.
+type Fact uint8
+
+// A request's prompt is computed and kept (Held); a prompt will get room
+// (Accepted), has it (Reserved), has been activated (Activated) or had nothing to
+// be activated (Idle).
+const (
+	NoFact Fact = iota
+	Held
+	Accepted
+	Reserved
+	Activated
+	Idle
+)
+
+// Duty is what a worker does of a request.
+type Duty uint8
+
+// All of it; only its prompt, which is kept until Release; all but its prompt,
+// after Activate.
+const (
+	Whole Duty = iota
+	Prompt
+	Decoding
+)
+
 // Signal is what a request is told.
 type Signal struct {
 	AtMs   float64 // when it happened, as the model says
@@ -63,6 +90,8 @@ type Signal struct {
 	Code   engine.Code // of a Refused one
 	First  bool        // the request's first signal
 	Cached int         // First: prompt tokens found cached at the first admission
+	Fact   Fact        // of a handoff; there is no token and no end then
+	Tokens int         // Held: of the prompt; Reserved: those that have to be brought
 }
 
 // Sink is who is told, by the worker's goroutine: Signal must not block, nor
@@ -90,7 +119,8 @@ type Request struct {
 	Tokens    []uint32
 	MaxOutput int
 	OutputIDs []uint32 // planned output, see engine.Request
-	CameMs    float64  // for a Loop: when it came, if that is before now
+	Duty      Duty
+	CameMs    float64 // for a Loop: when it came, if that is before now
 }
 
 // Ticket names a request in a worker, from Submit to its last signal or to
@@ -112,8 +142,9 @@ type Worker struct {
 
 	entries []entry // by ticket
 	free    []Ticket
-	later   []Ticket // came during the pass in flight
+	later   []errand // came during the pass in flight
 	active  int
+	outside int // prompts kept, and rooms reserved, for others to ask for
 	turn    int // rank of the next request that may have any
 
 	cursorMs   float64 // no pass begins before it
@@ -135,6 +166,8 @@ type entry struct {
 	told    bool
 	cached  int
 	seen    bool // admitted once
+	duty    Duty
+	outside bool // counted by the worker's outside
 }
 
 type state uint8
@@ -169,10 +202,13 @@ func (w *Worker) Submit(q Request, to Sink, nowMs float64) Ticket {
 	}
 	t := w.ticket()
 	w.active++
-	w.entries[t] = entry{state: queued, rank: q.Rank, request: q, sink: to}
-	if w.g.InFlight() {
-		w.later = append(w.later, t)
-	} else {
+	w.entries[t] = entry{state: queued, rank: q.Rank, request: q, sink: to, duty: q.Duty}
+	switch {
+	case q.Duty == Decoding: // as in the reference it asks for room at once
+		w.reserve(t, nowMs)
+	case w.g.InFlight():
+		w.later = append(w.later, errand{t, admission})
+	default:
 		w.cursorMs = max(w.cursorMs, nowMs)
 		w.admit(t, nowMs)
 	}
@@ -192,10 +228,11 @@ func (w *Worker) ticket() Ticket {
 // admit gives a request to its rank, between two passes.
 func (w *Worker) admit(t Ticket, nowMs float64) {
 	e := &w.entries[t]
-	q := &e.request
-	h, code := w.g.Submit(e.rank, engine.Request{
-		UUID: q.UUID, Tag: uint32(t), Tokens: q.Tokens, MaxOutput: q.MaxOutput, OutputIDs: q.OutputIDs,
-	})
+	submit := w.g.Submit
+	if e.duty == Prompt {
+		submit = w.g.SubmitPrefill
+	}
+	h, code := submit(e.rank, e.request.to(t))
 	if code != engine.Applied {
 		w.finish(t, Signal{AtMs: nowMs, End: Refused, Code: code})
 		return
@@ -205,6 +242,11 @@ func (w *Worker) admit(t Ticket, nowMs float64) {
 	w.tellEffects(e.rank, nowMs)
 }
 
+// to is the request as the engine has it.
+func (q *Request) to(t Ticket) engine.Request {
+	return engine.Request{UUID: q.UUID, Tag: uint32(t), Tokens: q.Tokens, MaxOutput: q.MaxOutput, OutputIDs: q.OutputIDs}
+}
+
 // Cancel ends a request at nowMs; nothing more is said of it. It is nothing if
 // the request has had its last signal.
 func (w *Worker) Cancel(t Ticket, nowMs float64) {
@@ -212,20 +254,16 @@ func (w *Worker) Cancel(t Ticket, nowMs float64) {
 	switch e.state {
 	case absent:
 		return
-	case queued:
-		for i, other := range w.later {
-			if other == t {
-				w.later = append(w.later[:i], w.later[i+1:]...)
-				break
-			}
-		}
 	case submitted:
+		rank := e.rank
 		w.cancelIn(e)
+		w.release(t)
 		if !w.g.InFlight() {
 			w.cursorMs = max(w.cursorMs, nowMs)
-			w.tellEffects(e.rank, nowMs)
 		}
+		w.tellEffects(rank, nowMs)
 		w.parked = false
+		return
 	}
 	w.release(t)
 }
@@ -238,17 +276,18 @@ func (w *Worker) cancelIn(e *entry) {
 	w.g.Rank(e.rank).Cancel(e.handle)
 }
 
-// tellEffects passes on what a command between two passes said.
+// tellEffects passes on what a command said. During a pass blocks are told of at
+// its end, so there are facts of handoffs only.
 func (w *Worker) tellEffects(rank int, nowMs float64) {
-	if w.watch == nil {
-		return
+	said := w.g.Effects(rank)
+	if w.watch != nil && !w.g.InFlight() {
+		if r := w.g.SGLang(rank); r != nil {
+			w.watch.Commanded(rank, said, r.Metrics(), nowMs)
+		} else {
+			w.watch.Commanded(rank, said, w.g.Rank(rank).Metrics(), nowMs)
+		}
 	}
-	if r := w.g.SGLang(rank); r != nil {
-		w.watch.Commanded(rank, r.Effects(), r.Metrics(), nowMs)
-		return
-	}
-	r := w.g.Rank(rank)
-	w.watch.Commanded(rank, r.Effects(), r.Metrics(), nowMs)
+	w.facts(said.Lifecycle, nowMs)
 }
 
 // Close ends all requests.
@@ -278,8 +317,7 @@ func (w *Worker) Advance(nowMs float64) (wakeMs float64) {
 		}
 		internal, copies := w.g.NextInternalMs()
 		if copies && internal <= nowMs {
-			w.g.Internal(internal)
-			w.cursorMs, w.parked = max(w.cursorMs, internal), false
+			w.internal(internal)
 			continue
 		}
 		if w.parked || !w.begin(nowMs) {
@@ -290,6 +328,17 @@ func (w *Worker) Advance(nowMs float64) (wakeMs float64) {
 		}
 	}
 	return nowMs
+}
+
+// internal does what ranks do by themselves between passes.
+func (w *Worker) internal(nowMs float64) {
+	w.g.Internal(nowMs)
+	w.cursorMs, w.parked = max(w.cursorMs, nowMs), false
+	for rank := range w.g.Ranks() {
+		if w.g.Stirred(rank) {
+			w.tellEffects(rank, nowMs)
+		}
+	}
 }
 
 // begin begins a pass, if there is something to do.

@@ -1,8 +1,8 @@
-// Package zmtp is the publishing side of ZeroMQ: a PUB socket on TCP that speaks
-// ZMTP 3.0 and 3.1 with SUB sockets.
+// Package zmtp is the publishing side of ZeroMQ on TCP, ZMTP 3.0 and 3.1: a PUB
+// socket for SUB sockets, and a ROUTER socket that answers DEALER and REQ sockets.
 //
 // It owns the greeting, the handshake without security, subscriptions, and the
-// queue of each subscriber. It does not own what is published.
+// queue of each subscriber. It does not own what is published or answered.
 //
 // Invariants: publishing never blocks; a subscriber whose queue is full loses
 // messages and nobody else does; what a peer sends has a bounded size; messages
@@ -140,7 +140,7 @@ func (p *Pub) serve(conn net.Conn) {
 	}()
 	r := bufio.NewReader(conn)
 	_ = conn.SetDeadline(time.Now().Add(greetingTime))
-	if err := greet(conn, r); err != nil {
+	if err := greet(conn, r, "PUB"); err != nil {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
@@ -255,9 +255,9 @@ func (q *peer) unsubscribe(topic []byte) {
 	}
 }
 
-// greet exchanges greetings and handshakes: version 3.1, no security, a PUB
-// socket.
-func greet(w io.Writer, r *bufio.Reader) error {
+// greet exchanges greetings and handshakes: version 3.1, no security, a socket of
+// a type.
+func greet(w io.Writer, r *bufio.Reader, socket string) error {
 	var ours [64]byte
 	ours[0], ours[9], ours[10], ours[11] = 0xff, 0x7f, 3, 1
 	copy(ours[12:], "NULL")
@@ -274,7 +274,8 @@ func greet(w io.Writer, r *bufio.Reader) error {
 	if mechanism := string(bytes.TrimRight(theirs[12:32], "\x00")); mechanism != "NULL" {
 		return fmt.Errorf("the peer asks for security %q; NULL is accepted", mechanism)
 	}
-	property := append([]byte("\x0bSocket-Type\x00\x00\x00\x03"), "PUB"...)
+	property := binary.BigEndian.AppendUint32([]byte("\x0bSocket-Type"), uint32(len(socket)))
+	property = append(property, socket...)
 	if _, err := w.Write(appendCommand(nil, "READY", property)); err != nil {
 		return err
 	}
@@ -297,6 +298,7 @@ const (
 
 type frame struct {
 	command bool
+	more    bool // of the same message follows
 	body    []byte
 }
 
@@ -322,7 +324,7 @@ func readFrame(r *bufio.Reader) (f frame, err error) {
 	if size > frameLimit {
 		return f, fmt.Errorf("a frame of %d bytes is announced; %d at most are accepted", size, frameLimit)
 	}
-	f.command = flags&flagCommand != 0
+	f.command, f.more = flags&flagCommand != 0, flags&flagMore != 0
 	f.body = make([]byte, size)
 	_, err = io.ReadFull(r, f.body)
 	return f, err

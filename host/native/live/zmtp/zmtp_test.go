@@ -113,7 +113,7 @@ func FuzzPeer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q := newPeer(nil)
 		r := bufio.NewReader(bytes.NewReader(b))
-		if err := greet(&bytes.Buffer{}, bufio.NewReader(bytes.NewReader(b))); err == nil && len(b) < 64 {
+		if err := greet(&bytes.Buffer{}, bufio.NewReader(bytes.NewReader(b)), "PUB"); err == nil && len(b) < 64 {
 			t.Error("a greeting of nothing")
 		}
 		for {

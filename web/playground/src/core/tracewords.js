@@ -14,14 +14,14 @@ const OLDER_AGENTS =
   'without one this is version 1 of the format, whose requests wait with "wait_for" and "delay" instead of "dependencies"';
 
 /** Codes of lines. */
-const Line = Object.freeze({
+export const Line = Object.freeze({
   CutOff: 1, NotObject: 2, ByteOrderMark: 3, WantKey: 4, WantColon: 5, WantCommaOrBrace: 6, WantCommaOrClose: 7, WantValue: 8, BadNumber: 9, BadEscape: 10,
   LoneSurrogate: 11, ControlByte: 12, BadUTF8: 13, Trailing: 14, LineTooLong: 15, Duplicate: 16, Missing: 17, WrongType: 18, OutOfRange: 19, WrongWord: 20,
   WrongCells: 21, OpenQuote: 22,
 });
 
 /** Codes of rows. */
-const Row = Object.freeze({
+export const Row = Object.freeze({
   TooManyLines: 1, TooManyRows: 2, TooMuchText: 3, TooManyIDs: 4, TooManyOutputIDs: 5, InputOverCapacity: 6, InputZero: 7, InputTooLong: 8, OutputTooLong: 9,
   ListMismatch: 10, OutputIDsMismatch: 11, FirstTurnDelay: 12, NegativeDelay: 13, TimestampBackward: 14, TimestampTooFar: 15, NoTimestampBefore: 16, Empty: 17,
   NoStart: 18, NegativeStart: 19, StartTooLate: 20, DelayTooLong: 21, TalkTooLong: 22,
