@@ -81,6 +81,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("%v of processor time", command.ProcessState.UserTime()+command.ProcessState.SystemTime())
 	var results []struct {
 		Name, Fault string
 		Ms          int

@@ -225,6 +225,15 @@ const suite = {
       await writeFile(path.join(dir, "grid-example-gpu.json"), grid);
       await sameReport(v, "", dir);
     });
+    await visit(small, async (v) => {
+      const archive = await readFile(path.join(root, "testdata/cli/e18.npz"));
+      await writeFile(path.join(dir, "mine.npz"), archive);
+      await v.after(() => v.drop("mine.npz", archive));
+      want((await v.link()).includes("timing=file&durations=mine.npz"), `the link is ${await v.link()}`);
+      await sameReport(v, "", dir);
+      await v.after(() => v.drop("mine.npz", archive.subarray(0, 300)));
+      want((await v.text("#failed")).includes("mine.npz"), `half an archive is told as: ${await v.text("#panel")}`);
+    });
     await visit("v=1&sample=agents&workers=2", (v) => sameReport(v));
     await visit("v=1&source=file&trace=away.jsonl", async (v) => {
       want((await v.text("#failed")).includes("away.jsonl"), "a link to a file does not ask for it");

@@ -100,8 +100,9 @@ export function sweepView(s, points, whole) {
     curve("sweep-latency", "Request latency", "ms", [["p50", "e2e-p50"], ["p99", "e2e-p99"]], goals.e2e),
   ].slice(0, goals.ttft ?? goals.itl ?? goals.e2e ? 6 : 5);
   const shownMetrics = metrics.filter((m) => ["ttft-p50", "ttft-p99", "itl-p50", "itl-p99", "goodput", "output", "output-gpu", "hits", "unserved"].includes(m.id)).filter((m) => ran.some((p) => Number.isFinite(m.of(p.r))));
-  const body = points.map((p) => [spell(p.x), ...(p.ran ? shownMetrics.map((m) => spelt(m.of(/** @type {Ran} */ (p.ran).result), m.unit)) : [p.fault || "…", ...shownMetrics.slice(1).map(() => "")])]);
-  const scroll = table("Sweep", [named(f), ...shownMetrics.map((m) => m.label)], body);
+  const own = (/** @type {import("./metrics.js").Metric} */ m) => m.unit === "ms" || m.unit === "share"; // spelt with the number
+  const body = points.map((p) => [spell(p.x), ...(p.ran ? shownMetrics.map((m) => spelt(m.of(/** @type {Ran} */ (p.ran).result), own(m) ? m.unit : "")) : [p.fault || "…", ...shownMetrics.slice(1).map(() => "")])]);
+  const scroll = table("Sweep", [named(f), ...shownMetrics.map((m) => (own(m) ? m.label : `${m.label}${m.unit ? `, ${m.unit}` : ""}`))], body);
   scroll.classList.add("tall");
   const sheet = make("section", { class: "sheet", id: "sweep-verdict", "aria-labelledby": "sweep-title" }, make("h2", { id: "sweep-title" }, `By ${f.label.toLowerCase()}`), make("p", { class: "verdict" }, whole ? judged(f.label, ran, goals) : "Under way…"));
   const rows = make("section", { class: "sheet wide", "aria-labelledby": "points-title" }, make("h3", { id: "points-title" }, "Points"), scroll);
