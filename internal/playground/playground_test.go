@@ -81,6 +81,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("%v of processor time", command.ProcessState.UserTime()+command.ProcessState.SystemTime())
 	var results []struct {
 		Name, Fault string
 		Ms          int
@@ -143,5 +144,63 @@ func TestHandler(t *testing.T) {
 		if r, body := get(t, server.URL+path, ""); r.StatusCode != http.StatusNotFound || strings.Contains(body, "package") {
 			t.Errorf("%s: %s, %.80q", path, r.Status, body)
 		}
+	}
+}
+
+// most is what opening the page and its sample may take over the wire.
+const most = 1_000_000
+
+// TestSize adds up what a browser fetches for the first result.
+func TestSize(t *testing.T) {
+	dist := filepath.Join(t.TempDir(), "dist")
+	if err := playground.Build(root, dist, true); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dist, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, filepath.Join(dist, "samples", "conversation-300.jsonl"))
+	total := 0
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		if info.IsDir() || strings.HasSuffix(name, ".br") || strings.HasSuffix(name, ".gz") || name == "LICENSES.txt" {
+			continue
+		}
+		if small, err := os.Stat(file + ".br"); err == nil {
+			info = small
+		}
+		t.Logf("%8d %s", info.Size(), name)
+		total += int(info.Size())
+	}
+	if total >= most {
+		t.Errorf("%d bytes, want less than %d", total, most)
+	}
+}
+
+// TestTypes checks the types of the whole page, its core included.
+func TestTypes(t *testing.T) {
+	page, err := filepath.Abs(filepath.Join(root, "web/playground"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := json.Marshal(map[string]any{
+		"extends":         filepath.Join(page, "tools/tsconfig.json"),
+		"compilerOptions": map[string]any{"paths": map[string]any{"uplot": []string{filepath.Join(tools, "node_modules/uplot/dist/uPlot.d.ts")}}},
+		"include":         []string{filepath.Join(page, "src/**/*.js")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tsconfig.json")
+	if err := os.WriteFile(file, config, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("node", filepath.Join(tools, "node_modules/typescript/bin/tsc"), "-p", file).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -9,7 +9,7 @@
  * @typedef {object} Field
  * @property {string} id key in links; those of an engine are the names in engine arguments
  * @property {string} label
- * @property {"whole" | "real" | "choice" | "toggle"} kind
+ * @property {"whole" | "real" | "choice" | "toggle" | "text"} kind
  * @property {Value | ((v: Values) => Value)} def default; "" for a number: not set
  * @property {string} [unit]
  * @property {[string, string][]} [choices] value and label
@@ -27,7 +27,7 @@
 
 /** @type {[string, string][]} */
 export const samples = [
-  ["conversation-500", "Conversations, 500 requests"],
+  ["conversation-300", "Conversations, 300 requests"],
   ["conversation-2k", "Conversations, 2,000 requests"],
   ["support-sessions", "Support chats with think times"],
   ["agents", "An agent that calls others"],
@@ -51,6 +51,9 @@ const formats = [
 const is = (id, value) => (v) => get(v, id) === value;
 const synthetic = is("source", "synthetic");
 const trace = (/** @type {Values} */ v) => !synthetic(v);
+const file = is("source", "file");
+const agents = (/** @type {Values} */ v) => file(v) || (get(v, "source") === "sample" && get(v, "sample") === "agents");
+const loose = (/** @type {Values} */ v) => file(v) || (get(v, "source") === "sample" && get(v, "sample") === "table");
 const pools = is("layout", "pools");
 const whole = (/** @type {Values} */ v) => !pools(v);
 const sglang = is("backend", "sglang");
@@ -60,7 +63,7 @@ export const workloadGroups = [
   {
     id: "workload", title: "Workload", fields: [
       { id: "source", label: "Requests from", kind: "choice", radio: true, def: "sample", choices: [["sample", "Sample"], ["file", "File"], ["synthetic", "Synthetic"]] },
-      { id: "sample", label: "Sample", kind: "choice", def: "conversation-500", choices: samples, when: is("source", "sample") },
+      { id: "sample", label: "Sample", kind: "choice", def: "conversation-300", choices: samples, when: is("source", "sample") },
       { id: "format", label: "Format", kind: "choice", def: "auto", choices: formats, when: is("source", "file") },
       { id: "trace_block_size", label: "Hash id stands for", unit: "tokens", kind: "whole", def: 512, when: (v) => get(v, "source") === "file", help: "For formats that do not say it themselves." },
       { id: "input_tokens", label: "Prompt", unit: "tokens", kind: "whole", def: 2000, range: [16, 65536], log: true, when: synthetic, sweep: true },
@@ -80,6 +83,10 @@ export const workloadGroups = [
   {
     id: "workload-more", title: "More of the workload", more: true, fields: [
       { id: "arrival_seed", label: "Seed of arrivals", kind: "whole", def: 42, when: (v) => synthetic(v) && get(v, "arrivals") === "poisson" },
+      { id: "agentic_lanes", label: "Plays at a time", kind: "whole", def: "", unset: "all", when: agents, help: "Of a trace of agents." },
+      { id: "execution_model", label: "Model", kind: "text", def: (v) => (get(v, "source") === "sample" ? "m" : ""), unset: "none", when: agents, help: "That serves a trace of agents; a label." },
+      { id: "trace_shared_prefix_ratio", label: "Shared prefix", kind: "real", def: "", unset: "none", range: [0, 1], step: 0.05, when: loose, help: "Of traces without hash ids: share of a first prompt." },
+      { id: "trace_num_prefix_groups", label: "Groups that share", kind: "whole", def: "", unset: "none", when: loose },
       { id: "max_sim_time_s", label: "Stop after", unit: "s", kind: "real", def: "", unset: "the end", when: trace },
     ],
   },
@@ -178,7 +185,7 @@ export function standard(f, v) {
 /** What a text means to a field; text that is no number stays text. @param {Field} f @param {string} text @returns {Value} */
 export function read(f, text) {
   if (f.kind === "toggle") return text === "true" || text === "on" || text === "1";
-  if (f.kind === "choice") return text;
+  if (f.kind === "choice" || f.kind === "text") return text;
   const t = text.trim();
   if (t === "" || !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(t)) return t;
   return Number(t);

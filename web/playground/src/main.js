@@ -111,6 +111,7 @@ function clear() {
 /** @param {View} view */
 function look(view) {
   if (state.view === view) return;
+  asked++;
   state.view = view;
   if (view !== "compare") side = "a";
   clear();
@@ -129,7 +130,8 @@ const host = {
     put(state, side, id, value);
     const grid = id === "grid" || (id === "timing" && value === "grid") ? grids.find((g) => g.file === get(host.values(), "grid")) : undefined;
     if (grid) put(state, side, "backend", grid.engine);
-    changed();
+    const kind = byId.get(id)?.kind;
+    changed(kind !== "choice" && kind !== "toggle");
   },
   /** @param {string} id */
   reset(id) {
@@ -182,13 +184,23 @@ function faults(f) {
   for (const c of [shared, goals, fleet]) c.mark(marked);
 }
 
-const run = debounced(250, () => runner.start(state));
+const soon = debounced(250, (/** @type {number} */ n) => n === asked && runner.start(state));
+let asked = 0; // a run that was put off is forgotten when a later one begins at once
 
-/** After any change of the state by hand. */
-function changed() {
-  history.replaceState(null, "", `#${link(state)}`);
+const write = () => history.replaceState(null, "", `#${link(state)}`);
+const writeSoon = debounced(200, write); // some browsers allow a link to change a few times a second only
+
+/** After any change of the state by hand. @param {boolean} [more] more may follow soon, as when one types or moves a slider */
+function changed(more = false) {
   show();
-  run();
+  asked++;
+  if (more) {
+    writeSoon();
+    soon(asked);
+  } else {
+    write();
+    runner.start(state);
+  }
 }
 
 /** Brings the page in line with the state. */
@@ -218,6 +230,7 @@ function reveal(id) {
 
 /** Takes the state of the link. @param {boolean} first */
 function open(first) {
+  asked++;
   ({ state, ignored } = parse(location.hash));
   side = "a";
   const notice = at("notice");

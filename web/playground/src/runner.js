@@ -2,8 +2,9 @@
 // before it.
 
 import { ComplaintError, Simulator } from "./core/client.js";
+import { get } from "./fields.js";
 import { inputs, Wanting } from "./files.js";
-import { fieldAt } from "./scenarios.js";
+import { fieldAt, sampleFiles } from "./scenarios.js";
 import { put, sweepValues, valuesOf } from "./state.js";
 
 /**
@@ -134,6 +135,9 @@ function told(p, before = "") {
   return [share === null ? null : 0.1 + 0.9 * share, `${before}${p.done.toLocaleString("en-US")} of ${p.total.toLocaleString("en-US")} requests`];
 }
 
+/** The file of the requests. @param {State} s */
+const nameOf = (s) => (get(s.shared, "source") === "sample" ? sampleFiles[String(get(s.shared, "sample"))] : s.trace);
+
 /** @param {unknown} e @param {State} s @returns {Fault} */
 function faultOf(e, s) {
   const side = /** @type {{side?: "a" | "b"}} */ (e).side ?? "a";
@@ -144,7 +148,8 @@ function faultOf(e, s) {
   if (e instanceof ComplaintError) {
     for (const c of e.complaints) {
       const field = fieldAt(c.path, valuesOf(s, side));
-      const sentence = c.line ? `line ${c.line}: ${c.sentence}` : c.sentence;
+      const file = c.path === "trace" ? `${nameOf(s)}${c.line ? `:${c.line}` : ""}: ` : c.path === "timing" && s.durations ? `${s.durations}: ` : "";
+      const sentence = c.sentence.startsWith(file.slice(0, -2)) ? c.sentence : file + c.sentence;
       if (field && !fault.fields.has(field)) fault.fields.set(field, sentence);
       else fault.other.push(sentence);
     }

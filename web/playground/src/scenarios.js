@@ -1,7 +1,7 @@
 // A state as scenarios of core/types.d.ts, and the way back from a place in a
 // scenario to the field where it was typed.
 
-import { byId, get, grids, standard } from "./fields.js";
+import { byId, get, grids, matters, standard } from "./fields.js";
 import { valuesOf } from "./state.js";
 
 /**
@@ -15,6 +15,8 @@ const engineKeys = ["num_gpu_blocks", "block_size", "max_num_seqs", "max_num_bat
 const sglangKeys = ["schedule_policy", "chunked_prefill_size", "max_prefill_tokens", "schedule_conservativeness"];
 const transferKeys = ["kv_transfer_bytes_per_token", "kv_transfer_bandwidth"];
 const routerKeys = ["overlap_score_credit", "prefill_load_scale", "decode_active_request_weight", "router_temperature", "router_queue_threshold"];
+/** Of traces of some kinds: the field of a name. @type {Record<string, string>} */
+const traceKeys = { agenticLanes: "agentic_lanes", executionModel: "execution_model", traceSharedPrefixRatio: "trace_shared_prefix_ratio", traceNumPrefixGroups: "trace_num_prefix_groups" };
 /** Scenario's name of a field of the workload that is only renamed. @type {Record<string, string>} */
 const syntheticKeys = {
   input_tokens: "inputTokens", output_tokens: "outputTokens", request_count: "requestCount", turns_per_session: "turnsPerSession", inter_turn_delay_ms: "interTurnDelayMs",
@@ -109,14 +111,15 @@ function workloadOf(s, v) {
     if (get(v, "format") !== "auto") w.format = get(v, "format");
     take(w, "traceBlockSize", v, "trace_block_size");
   }
-  take(w, "concurrency", v, "concurrency");
-  take(w, "arrivalSpeedup", v, "arrival_speedup");
+  const byName = { concurrency: "concurrency", arrivalSpeedup: "arrival_speedup", ...traceKeys };
+  for (const [key, id] of Object.entries(byName)) if (matters(/** @type {import("./fields.js").Field} */ (byId.get(id)), v)) take(w, key, v, id);
+  if (w.sample === sampleFiles.agents) w.executionModel ??= get(v, "execution_model");
   return w;
 }
 
 /** Files of the samples. @type {Record<string, string>} */
 export const sampleFiles = {
-  "conversation-500": "conversation-500.jsonl", "conversation-2k": "conversation-2k.jsonl", "support-sessions": "support-sessions.jsonl", agents: "agents.json", table: "table.csv",
+  "conversation-300": "conversation-300.jsonl", "conversation-2k": "conversation-2k.jsonl", "support-sessions": "support-sessions.jsonl", agents: "agents.json", table: "table.csv",
 };
 
 /** What a shipped grid is for. @param {Values} v */
@@ -130,6 +133,7 @@ const places = {
   trace: "source", "workload.concurrency": "concurrency", "workload.arrivalSpeedup": "arrival_speedup", "workload.traceBlockSize": "trace_block_size", "workload.requestRate": "request_rate",
   "workload.arrivalIntervalMs": "arrival_interval_ms", "workload.arrivalSeed": "arrival_seed", "workload.format": "format", "workload.kind": "source", workload: "source",
 };
+for (const [key, id] of Object.entries(traceKeys)) places[`workload.${key}`] = id;
 for (const [id, key] of Object.entries(syntheticKeys)) places[`workload.${key}`] = id;
 
 /** The field at a place of a scenario, "" for none. @param {string} path @param {Values} v */

@@ -132,7 +132,7 @@ function control(f, host) {
 
 /** @param {Field} f @param {Host} host @returns {Part} */
 function number(f, host) {
-  const input = make("input", { id: `field-${f.id}`, type: "text", inputmode: f.kind === "whole" ? "numeric" : "decimal", autocomplete: "off", spellcheck: "false", maxlength: 40 });
+  const input = make("input", { id: `field-${f.id}`, type: "text", inputmode: f.kind === "text" ? undefined : f.kind === "whole" ? "numeric" : "decimal", autocomplete: "off", spellcheck: "false", maxlength: 40 });
   const unit = f.unit ? make("span", { class: "unit" }, f.unit) : null;
   const label = make("label", { for: input.id }, f.label);
   if (f.unit) input.setAttribute("aria-label", `${f.label}, ${f.unit}`);

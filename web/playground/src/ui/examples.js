@@ -2,7 +2,7 @@
 
 /** @type {{title: string, about: string, link: string}[]} */
 export const examples = [
-  { title: "Chat on four small GPUs", about: "500 requests; a goal for TTFT and ITL", link: "v=1&sla_ttft_ms=500&sla_itl_ms=25&workers=4&num_gpu_blocks=3200&B.router=kv_router" },
+  { title: "Chat on four small GPUs", about: "300 requests; a goal for TTFT and ITL", link: "v=1&sla_ttft_ms=500&sla_itl_ms=25&workers=4&num_gpu_blocks=3200&B.router=kv_router" },
   { title: "Does a KV router pay?", about: "Round robin beside the KV router", link: "v=1&sample=conversation-2k&sla_ttft_ms=500&sla_itl_ms=25&workers=4&num_gpu_blocks=3200&B.router=kv_router&view=compare" },
   { title: "Prefill and decode apart", about: "Four workers, beside two and two", link: "v=1&sample=conversation-2k&arrival_speedup=2&sla_ttft_ms=1000&sla_itl_ms=25&workers=4&B.layout=pools&B.prefill_workers=2&B.decode_workers=2&B.kv_transfer_bytes_per_token=131072&B.kv_transfer_bandwidth=50&view=compare" },
   { title: "How many workers?", about: "A sweep from 1 to 8, with the goal for TTFT", link: "v=1&sample=conversation-2k&arrival_speedup=2&sla_ttft_ms=500&sla_itl_ms=25&num_gpu_blocks=8192&view=sweep" },

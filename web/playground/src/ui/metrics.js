@@ -46,7 +46,7 @@ export const metrics = [
   { id: "e2e-p50", label: "Request latency, median", unit: "ms", better: "less", of: dist("e2e_latency_ms", "median") },
   { id: "e2e-p99", label: "Request latency, p99", unit: "ms", better: "less", of: dist("e2e_latency_ms", "p99") },
   { id: "goodput", label: "Within the goals", unit: "share", better: "more", of: withinGoals },
-  { id: "output", label: "Output throughput", unit: "tokens/s", better: "more", of: (r) => r.summary.numbers.output_throughput_tok_s },
+  { id: "output", label: "Output", unit: "tokens/s", better: "more", of: (r) => r.summary.numbers.output_throughput_tok_s },
   { id: "output-gpu", label: "Output per GPU", unit: "tokens/s", better: "more", of: (r) => r.summary.numbers.output_throughput_tok_s / gpus(r) },
   { id: "requests", label: "Requests served", unit: "/s", better: "more", of: (r) => r.summary.numbers.request_throughput_rps },
   { id: "hits", label: "Prefix hits", unit: "share", better: "more", of: (r) => r.summary.numbers.first_admission_prefix_cache_reused_ratio },

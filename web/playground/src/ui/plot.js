@@ -172,7 +172,7 @@ function options(f, hidden, width, show) {
     ],
     series: [{}, ...f.lines.map((l, k) => {
       const look = (l.look ?? k) % looks;
-      return { show: !hidden.has(k), stroke: styled(`--s${look}`), width: 2, dash: dashes[look], fill: l.area ? styled(`--a${look}`) : undefined, points: { show: f.points ?? false, size: 7, fill: styled("--card") }, spanGaps: f.points ?? false };
+      return { show: !hidden.has(k), stroke: styled(`--s${look}`), width: 2, dash: dashes[look], fill: l.area ? styled(`--a${look}`) : undefined, points: { show: f.points ?? false, size: 7, fill: styled("--card") }, spanGaps: true }; // a value alone between gaps would not be seen
     })],
     cursor: { drag: { x: false, y: false }, points: { size: 8 }, y: false, sync: f.along === "time" ? { key: "time", setSeries: false, scales: ["x", null] } : undefined },
     hooks: {

@@ -28,11 +28,14 @@ export function sweepBar(state, change) {
       change(w.from <= w.to ? w : { ...w, from: w.to, to: w.from });
     });
   }
+  const idle = make("p", { role: "status" });
   const label = (/** @type {string} */ text, /** @type {HTMLElement} */ e) => make("label", { for: e.id }, text, e);
-  const element = make("div", { class: "sheet", id: "sweep-bar" }, make("div", { class: "vary" }, label("Vary", field), label("from", inputs.from), label("to", inputs.to), label("points", inputs.points)), error);
+  const element = make("div", { class: "sheet", id: "sweep-bar" }, make("div", { class: "vary" }, label("Vary", field), label("from", inputs.from), label("to", inputs.to), label("points", inputs.points)), idle, error);
   const sync = () => {
     const s = state();
     const v = valuesOf(s, "a");
+    const f = byId.get(s.sweep.field);
+    idle.textContent = f && !matters(f, v) ? `With these settings it makes no difference.` : "";
     const able = [...fleetFields, ...sharedFields].filter((f) => f.sweep && (matters(f, v) || f.id === s.sweep.field));
     field.replaceChildren(...able.map((f) => make("option", { value: f.id }, named(f))));
     field.value = s.sweep.field;

@@ -46,6 +46,11 @@ export function runView(s, { result }) {
 /** @param {(Node | null)[]} list @returns {Node[]} */
 const shown = (list) => list.filter((e) => e !== null);
 
+/** Whether a number has its unit beside it; else it stands in the heading. @param {import("./metrics.js").Metric} m */
+const own = (m) => m.unit === "ms" || m.unit === "share";
+/** @param {import("./metrics.js").Metric} m */
+const headed = (m) => (own(m) || !m.unit ? m.label : `${m.label}, ${m.unit}`);
+
 /** @param {State} s @param {Ran} a @param {Ran} b @returns {Shown} */
 export function compareView(s, a, b) {
   const [va, vb] = [valuesOf(s, "a"), valuesOf(s, "b")];
@@ -54,7 +59,7 @@ export function compareView(s, a, b) {
   const body = rows.map(({ m, a: x, b: y }) => {
     const c = change(m, x, y);
     const mark = { better: "✓ ", worse: "✕ ", same: "", "": "" }[c.verdict];
-    return [m.label, spelt(x, m.unit), spelt(y, m.unit), make("span", {}, c.text), make("span", { class: c.verdict }, `${mark}${c.verdict === "same" ? "–" : c.verdict || "–"}`)];
+    return [headed(m), spelt(x, own(m) ? m.unit : ""), spelt(y, own(m) ? m.unit : ""), make("span", { class: c.verdict }, `${mark}${c.text}`, c.verdict === "better" || c.verdict === "worse" ? make("span", { class: "word" }, ` ${c.verdict}`) : null)];
   });
   const told = ["ttft-p99", "itl-p99", "goodput", "output-gpu"].flatMap((id) => {
     const r = rows.find((q) => q.m.id === id);
@@ -63,7 +68,7 @@ export function compareView(s, a, b) {
   const sheet = make("section", { class: "sheet", id: "comparison", "aria-labelledby": "comparison-title" }, make("h2", { id: "comparison-title" }, "B against A"),
     make("p", { class: "verdict" }, told.join(" · ")),
     make("p", {}, what.length > 0 ? `What differs: ${what.join("; ")}.` : "Both fleets are the same: change one of B's settings."));
-  const scroll = table("Comparison", ["Metric", "A", "B", "change", "verdict"], body);
+  const scroll = table("Comparison", ["Metric", "A", "B", "change"], body);
   scroll.classList.add("tall");
   sheet.append(scroll);
   const [ca, cb] = [a.result.recording, b.result.recording];
@@ -100,8 +105,8 @@ export function sweepView(s, points, whole) {
     curve("sweep-latency", "Request latency", "ms", [["p50", "e2e-p50"], ["p99", "e2e-p99"]], goals.e2e),
   ].slice(0, goals.ttft ?? goals.itl ?? goals.e2e ? 6 : 5);
   const shownMetrics = metrics.filter((m) => ["ttft-p50", "ttft-p99", "itl-p50", "itl-p99", "goodput", "output", "output-gpu", "hits", "unserved"].includes(m.id)).filter((m) => ran.some((p) => Number.isFinite(m.of(p.r))));
-  const body = points.map((p) => [spell(p.x), ...(p.ran ? shownMetrics.map((m) => spelt(m.of(/** @type {Ran} */ (p.ran).result), m.unit)) : [p.fault || "…", ...shownMetrics.slice(1).map(() => "")])]);
-  const scroll = table("Sweep", [named(f), ...shownMetrics.map((m) => m.label)], body);
+  const body = points.map((p) => [spell(p.x), ...(p.ran ? shownMetrics.map((m) => spelt(m.of(/** @type {Ran} */ (p.ran).result), own(m) ? m.unit : "")) : [p.fault || "…", ...shownMetrics.slice(1).map(() => "")])]);
+  const scroll = table("Sweep", [named(f), ...shownMetrics.map((m) => headed(m))], body);
   scroll.classList.add("tall");
   const sheet = make("section", { class: "sheet", id: "sweep-verdict", "aria-labelledby": "sweep-title" }, make("h2", { id: "sweep-title" }, `By ${f.label.toLowerCase()}`), make("p", { class: "verdict" }, whole ? judged(f.label, ran, goals) : "Under way…"));
   const rows = make("section", { class: "sheet wide", "aria-labelledby": "points-title" }, make("h3", { id: "points-title" }, "Points"), scroll);
