@@ -30,14 +30,21 @@ func quick() config.Engine {
 	return e
 }
 
-// start launches workers and stops them at the end of the test.
-func start(t *testing.T, change func(*dynamo.Options)) (*dynamo.Site, dynamo.Options) {
-	t.Helper()
+// options describe a quick worker.
+func options(t *testing.T) dynamo.Options {
 	o := dynamo.Options{
 		Engine: quick(), Workers: 1, StaggerMs: func(int) float64 { return 0 }, Namespace: "dynamo", Component: "backend", Endpoint: "generate",
 		Model: card.Model{Name: "m1", Path: "../card/testdata/model"}, Root: t.TempDir(), Host: "127.0.0.1", Port: "0", EventHost: "127.0.0.1",
 		Clock: clock.NewWall(true), Log: slog.New(slog.DiscardHandler),
 	}
+	o.Meter = meter.New(o.Engine.Backend, o.Workers, o.Engine.DPSize)
+	return o
+}
+
+// start launches workers and stops them at the end of the test.
+func start(t *testing.T, change func(*dynamo.Options)) (*dynamo.Site, dynamo.Options) {
+	t.Helper()
+	o := options(t)
 	if change != nil {
 		change(&o)
 	}

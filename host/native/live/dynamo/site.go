@@ -94,6 +94,7 @@ func Start(o Options) (*Site, error) {
 	s := &Site{o: o}
 	var err error
 	if err = s.open(); err != nil {
+		s.discard()
 		return nil, err
 	}
 	s.calls = o.Meter.Calls()
@@ -122,6 +123,7 @@ func (s *Site) open() (err error) {
 	s.store, s.plane, s.events = o.Store, o.Requests, o.Events
 	if s.plane == nil {
 		if s.plane, err = plane.Listen(net.JoinHostPort(o.Host, o.Port), "", o.Log); err != nil {
+			s.plane = nil // not a nil *plane.Server
 			return fmt.Errorf("requests cannot be taken at %s: %w", net.JoinHostPort(o.Host, o.Port), err)
 		}
 	}
@@ -130,7 +132,7 @@ func (s *Site) open() (err error) {
 	}
 	if s.store == nil {
 		if s.store, err = discovery.Open(o.Root, o.Log.Warn); err != nil {
-			s.plane.Close()
+			s.store = nil // not a nil *discovery.Files
 			return fmt.Errorf("the records at %s cannot be used: %w", o.Root, err)
 		}
 	}
@@ -154,6 +156,19 @@ func (s *Site) card(i int) (json.RawMessage, error) {
 	return m.Card()
 }
 
+// discard closes what has been opened for a site that does not come to be.
+func (s *Site) discard() {
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.plane != nil {
+		s.plane.Close()
+	}
+	if s.events != nil {
+		s.events.Close()
+	}
+}
+
 // launchLater launches a worker when its time has come; if that fails, again and
 // again.
 func (s *Site) launchLater(i int, afterMs float64) {
@@ -175,7 +190,7 @@ func (s *Site) launchLater(i int, afterMs float64) {
 }
 
 // relaunch is how long after a failure a worker is launched again.
-const relaunch = 5 * time.Second
+const relaunch = time.Second
 
 // gone reports whether the workers leave.
 func (s *Site) gone() bool {
@@ -240,7 +255,7 @@ func (s *Site) launch(i int) error {
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(s.ctx)
 	s.loops.Go(func() { w.loop.Run(ctx) })
-	if err = s.plane.Handle(w.endpoint, w.counted(w.endpoint.Name, w.generate)); err == nil {
+	if err = w.handle(w.endpoint, w.generate); err == nil {
 		err = w.register()
 	}
 	s.mu.Lock()

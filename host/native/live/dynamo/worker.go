@@ -33,6 +33,8 @@ type unit struct {
 	tells   []*events.Publisher
 	natives []*events.Native    // by rank; none: nobody wants them
 	all     []*events.Publisher // those that are recorded, in this order
+
+	handled []card.Endpoint
 }
 
 // newUnit joins as worker number i and opens its publishers.
@@ -121,6 +123,9 @@ func (w *unit) openNative(i int) error {
 // close takes the worker away.
 func (w *unit) close() {
 	w.records.Leave()
+	for _, e := range w.handled {
+		w.site.plane.Forget(e)
+	}
 	if w.stop != nil {
 		w.stop()
 	}
@@ -167,7 +172,7 @@ func (w *unit) register() error {
 	for rank, p := range w.tells {
 		query := e
 		query.Name = card.QueryName(p.ID)
-		if err := s.plane.Handle(query, w.counted(query.Name, w.query(rank))); err != nil {
+		if err := w.handle(query, w.query(rank)); err != nil {
 			return err
 		}
 		if err := w.records.Put(discovery.Instances, query.Key(), query.Record(by)); err != nil {
@@ -178,6 +183,12 @@ func (w *unit) register() error {
 		}
 	}
 	return nil
+}
+
+// handle lets an endpoint answer, and counts its calls.
+func (w *unit) handle(e card.Endpoint, h plane.Handler) error {
+	w.handled = append(w.handled, e)
+	return w.site.plane.Handle(e, w.counted(e.Name, h))
 }
 
 // counted counts the calls of an endpoint.

@@ -32,6 +32,8 @@ import (
 type Plane interface {
 	// Handle lets an endpoint answer.
 	Handle(e card.Endpoint, h Handler) error
+	// Forget takes an endpoint away; its requests under way go on.
+	Forget(e card.Endpoint)
 	// Transport is how its requests travel.
 	Transport() card.Transport
 	// Address is where requests are taken.

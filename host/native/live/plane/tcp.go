@@ -60,6 +60,13 @@ func (s *Server) Handle(e card.Endpoint, h Handler) error {
 	return nil
 }
 
+// Forget takes an endpoint away.
+func (s *Server) Forget(e card.Endpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.endpoints, e.Path())
+}
+
 // Serve takes connections until Close.
 func (s *Server) Serve() {
 	for {
