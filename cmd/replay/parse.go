@@ -22,6 +22,10 @@ func usagef(format string, args ...any) error { return usageError{fmt.Sprintf(fo
 // cannot be parsed, what is not built, then the number of traces.
 func parse(args []string) (*options, error) {
 	o, all := newOptions()
+	args, err := cliutil.Lengthen(all, args, func(string) bool { return true })
+	if err != nil {
+		return nil, usageError{err.Error()}
+	}
 	if err := all.Parse(args); err != nil {
 		return nil, parseError(all, err, "")
 	}
