@@ -60,7 +60,7 @@ func (o *options) build(stderr io.Writer) (*service, error) {
 		return nil, err
 	}
 	model := o.model()
-	mode, rc, tracking, err := o.router(model, e.BlockSize)
+	mode, rc, tracking, err := o.router(model, e)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +79,13 @@ func (o *options) build(stderr io.Writer) (*service, error) {
 	if err := o.answers(&so); err != nil {
 		return nil, err
 	}
+	var prompts *config.GridTable
+	if mode == fleet.KV && rc.LoadModel != config.NoLoadModel {
+		prompts = e.Timing.Grid
+	}
 	f := fleet.New(fleet.Options{
-		Engine: e, Workers: o.whole("num-workers"), StaggerMs: 1000 * o.real("stagger-delay"), StartupMs: 1000 * o.real("startup-time"),
+		Prompts: prompts,
+		Engine:  e, Workers: o.whole("num-workers"), StaggerMs: 1000 * o.real("stagger-delay"), StartupMs: 1000 * o.real("startup-time"),
 		Mode: mode, Router: rc, Tracking: tracking, Seed: so.Seed, Clock: so.Clock, Observer: so.Meter.Observer, Warn: so.Log.Warn,
 	})
 	so.Backend = f

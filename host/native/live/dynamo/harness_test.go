@@ -119,9 +119,11 @@ func newFrontend(t *testing.T, address string) *frontend {
 func (f *frontend) ask(path, body string) string {
 	f.t.Helper()
 	f.n++
-	info, _ := json.Marshal(map[string]string{"address": f.listener.Addr().String(), "subject": fmt.Sprint("s", f.n), "context": "c", "stream_type": "response"})
+	id := fmt.Sprintf("00000000-0000-4000-8000-%012d", f.n)
+	info, _ := json.Marshal(map[string]string{"address": f.listener.Addr().String(), "subject": fmt.Sprint("s", f.n), "context": id, "stream_type": "response"})
 	control, _ := json.Marshal(map[string]any{
-		"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", f.n), "payload_codec": "json", "connection_info": map[string]string{"transport": "tcp_server", "info": string(info)},
+		"id": id, "request_type": "single_in", "response_type": "many_out", "payload_codec": "json",
+		"connection_info": map[string]string{"transport": "tcp_server", "info": string(info)},
 	})
 	b, err := wire.AppendRequest(nil, wire.Request{Path: path, Headers: map[string]string{}, Payload: wire.AppendTwoPart(nil, control, []byte(body))})
 	if err != nil {
