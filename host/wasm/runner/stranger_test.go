@@ -8,6 +8,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/synth"
+	"github.com/dryserve/dryserve/host/native/drive"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 )
 
@@ -126,6 +127,9 @@ func FuzzAnswers(f *testing.F) {
 		s.Handoffs()
 		s.Routes()
 		s.Direct(nil)
+		s.Lifecycle()
+		s.decide(drive.Options{})
+		s.tell(drive.Options{Samples: func([]replay.Sample) error { return nil }})
 		s.Outcomes(&replay.AgentsSummary{Plays: 2})
 		s.takeRecording(func(*replay.Recording) error { return nil })
 		s.Outline()
