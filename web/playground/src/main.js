@@ -47,9 +47,7 @@ const runner = new Runner({
     runButton.hidden = true;
     progress.removeAttribute("value");
     line.textContent = "Simulating";
-    head.classList.add("stale");
-    body.classList.add("stale");
-    panel.setAttribute("aria-busy", "true");
+    outdated();
   },
   progress(share, text) {
     if (share === null) progress.removeAttribute("value");
@@ -92,6 +90,13 @@ const runner = new Runner({
     line.textContent = "Cancelled";
   },
 });
+
+/** What is shown is of settings that have changed. */
+function outdated() {
+  head.classList.add("stale");
+  body.classList.add("stale");
+  panel.setAttribute("aria-busy", "true");
+}
 
 function stopped() {
   cancelButton.hidden = progress.hidden = true;
@@ -195,6 +200,8 @@ function changed(more = false) {
   show();
   asked++;
   if (more) {
+    runner.cancel(true);
+    outdated();
     writeSoon();
     soon(asked);
   } else {
