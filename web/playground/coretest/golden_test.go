@@ -156,10 +156,25 @@ func compare(t *testing.T, j job, o outcome, wazero bool) {
 	}
 	synthetic := j.Traces == nil
 	args := append(o.Command[1:len(o.Command):len(o.Command)], j.Traces...)
-	native, requests := files(t, args, synthetic)
+	native, requests, warnings := files(t, args, synthetic)
 	same(t, "report", timeless(o.Report), timeless(native))
+	for i, w := range warnings { // paths are theirs, names ours
+		for _, path := range append(j.Traces[:len(j.Traces):len(j.Traces)], j.Paths["timing"]) {
+			if path != "" {
+				w = strings.ReplaceAll(w, path, filepath.Base(path))
+			}
+		}
+		warnings[i] = w
+	}
+	for i, w := range o.Warnings {
+		for name, path := range j.Files {
+			w = strings.ReplaceAll(w, " "+name+" ", " "+filepath.Base(path)+" ")
+		}
+		o.Warnings[i] = w
+	}
+	same(t, "warnings", strings.Join(o.Warnings, "\n"), strings.Join(warnings, "\n"))
 	if wazero {
-		wasm, _ := files(t, append(args, "--engine", "wasm"), synthetic)
+		wasm, _, _ := files(t, append(args, "--engine", "wasm"), synthetic)
 		same(t, "report of wazero", timeless(wasm), timeless(native))
 	}
 	if !synthetic {

@@ -2,6 +2,7 @@ package coretest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -82,7 +83,9 @@ type complaint struct {
 func node(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := exec.Command("node", append([]string{"--no-warnings"}, args...)...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", append([]string{"--no-warnings"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("node %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errs.String())
@@ -135,22 +138,26 @@ func run(dir string, args ...string) (stderr string, err error) {
 	return errs.String(), err
 }
 
-// files runs the command and returns the report and, unless the workload is
-// synthetic, the lines of its requests.
-func files(t *testing.T, args []string, synthetic bool) (report, requests string) {
+// files runs the command and returns the report, unless the workload is
+// synthetic the lines of its requests, and the warnings.
+func files(t *testing.T, args []string, synthetic bool) (report, requests string, warnings []string) {
 	t.Helper()
 	dir := t.TempDir()
 	args = append(args[:len(args):len(args)], "--no-table", "--report-json", "report.json")
 	if !synthetic {
 		args = append(args, "--report-jsonl", "requests.jsonl")
 	}
-	if stderr, err := run(dir, args...); err != nil {
+	stderr, err := run(dir, args...)
+	if err != nil {
 		t.Fatalf("%q: %v: %s", args, err, stderr)
+	}
+	for line := range strings.Lines(stderr) {
+		warnings = append(warnings, strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "replay: "), "warning: "))
 	}
 	if !synthetic {
 		requests = read(t, filepath.Join(dir, "requests.jsonl"))
 	}
-	return read(t, filepath.Join(dir, "report.json")), requests
+	return read(t, filepath.Join(dir, "report.json")), requests, warnings
 }
 
 func read(t *testing.T, path string) string {

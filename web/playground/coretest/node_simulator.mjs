@@ -8,12 +8,21 @@ export function nodeSimulator(core, workers) {
   return new Simulator({ core: readFileSync(core), workers, spawn });
 }
 
-function spawn() {
+/** A worker; kill ends it as a fault would. */
+export function spawn() {
   const worker = new Worker(new URL('./node_worker.mjs', import.meta.url));
+  let ours = false; // its end
   return {
     post: (message, transfer = []) => worker.postMessage(message, transfer),
     listen: (take) => worker.on('message', take),
-    broken: (fail) => worker.on('error', (e) => fail(e.message)),
-    end: () => worker.terminate(),
+    broken: (fail) => {
+      worker.on('error', (e) => fail(e.message));
+      worker.on('exit', () => ours || fail('it was ended'));
+    },
+    end: () => {
+      ours = true;
+      return worker.terminate();
+    },
+    kill: () => worker.terminate(),
   };
 }

@@ -13,6 +13,7 @@ import { endsOf } from './agents.js';
 import { Field, complaintOf, engineComplaint, failureSentence } from './sentences.js';
 import { loadTable } from './timing.js';
 import { Trace, concatenated } from './trace.js';
+import { warningsOf } from './warnings.js';
 import { ComplaintError, complain } from './wording.js';
 
 /** @typedef {import('./types.js').Scenario} Scenario */
@@ -114,11 +115,10 @@ class Simulation {
     this.format = plan.synthetic ? '' : (/** @type {import('./types.d.ts').TraceOptions} */ (plan.scenario.workload).format ?? '');
     this.isGraph = false;
     this.turns = 0;
-    this.sessions = 0;
     this.named = false;
     this.wallMs = 0;
-    /** @type {string[]} */
-    this.warnings = [];
+    /** What the workload has. @type {Pairs} */
+    this.fed = {};
     /** @type {Collector | null} */
     this.collector = null;
   }
@@ -171,16 +171,9 @@ class Simulation {
   /** @param {Pairs} fed */
   loaded(fed) {
     this.turns = Number(fed.turns);
-    this.sessions = Number(fed.sessions);
     this.named = fed.named === true;
     this.isGraph = fed.graph === true;
-    if (Number(fed.failed ?? 0) > 0) this.warnings.push(`${fed.failed} of ${fed.rows} requests are left out: they have no tokens, as those that failed`);
-    const odd = Number(fed.odd_rows ?? 0);
-    if (odd > 0) {
-      const [least, most] = [Number(fed.block_size_min), Number(fed.block_size_max)];
-      const fit = least <= most ? `; ${least} fits every row` : '';
-      this.warnings.push(`${odd} of ${this.turns} rows have more hash_ids than their input_length needs with --trace-block-size ${this.plan.traceBlockSize}, first on line ${fed.odd_line}${fit}`);
-    }
+    this.fed = fed;
   }
 
   async feed() {
@@ -261,7 +254,6 @@ class Simulation {
   }
 
   async result() {
-    const warning = this.plan.table?.warning(this.plan.engine) ?? '';
     const around = this.outside();
     around.progress({ stage: 'reporting', done: this.turns, total: this.turns });
     const answer = this.call(Op.Summarize);
@@ -280,17 +272,10 @@ class Simulation {
       ranks: ranks(engine), prefillRanks: plan.prefill === null ? 1 : ranks(plan.prefill.pairs), blockSize: Number(engine['engine.block_size']),
       handoffs: plan.pools ? typed(await this.table(Op.Handoffs)) : null, routes: plan.routed && !plan.pools ? typed(await this.table(Op.Routes)) : null, tiers: 'engine.host_offload.blocks' in engine, unservable,
       recording: this.collector === null ? null : recordingOf(this.collector, records, { tiers: 'engine.host_offload.blocks' in engine }),
-      warnings: [...(warning === '' ? [] : [warning]), ...this.warnings, ...this.lost(summary.numbers, unservable)], format: this.format, wallMs: this.wallMs,
+      warnings: warningsOf(plan, this.fed, { format: this.format, traceName: around.traceName, turns: this.turns, rejected: summary.numbers.rejected_requests, unservable, outline }),
+      format: this.format, wallMs: this.wallMs,
     };
     return result;
-  }
-
-  /** Warnings of requests that were not served. @param {Record<string, number>} n @param {Int32Array} unservable */
-  lost(n, unservable) {
-    const out = [];
-    if (n.rejected_requests > 0) out.push(`${n.rejected_requests} of ${this.turns} requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks`);
-    if (unservable.length > 0) out.push(`${unservable.length} of ${this.turns} requests can never be served by this engine and failed`);
-    return out;
   }
 
   /** A whole table: its bins joined by key. @param {number} op @returns {Promise<Record<string, Uint8Array>>} */

@@ -78,6 +78,9 @@ const RUN_FLAGS = [
   flag('sla-e2e-ms', 'sla.e2eMs', 'real'),
 ];
 
+/** A mode of routing as its flag has it. @param {string} mode */
+export const modeFlag = (mode) => MODE_FLAGS[ROUTER_MODES.indexOf(mode)];
+
 /** Flags by the place of their value. @param {Scenario} s */
 export function flagsOf(s) {
   return [...(s.workload?.kind === 'synthetic' ? SYNTHETIC_FLAGS : TRACE_FLAGS), ...RUN_FLAGS];
@@ -117,8 +120,6 @@ export class Plan {
     this.complaints = new ComplaintList();
     /** Values of flags that are given. @type {Map<string, Value>} */
     this.values = new Map();
-    /** @type {string[]} */
-    this.warnings = [];
     this.synthetic = s.workload?.kind === 'synthetic';
     this.pools = hasPools(s);
     this.readFlags();
@@ -229,17 +230,15 @@ export class Plan {
     const s = this.scenario;
     const mode = s.router?.mode ?? 'round_robin';
     if (this.given('kv-event-lag-ms') && mode !== 'kv_router') {
-      this.complain('router.kvEventLagMs', `--kv-event-lag-ms is for --router-mode kv_router, and it is ${MODE_FLAGS[ROUTER_MODES.indexOf(mode)]}`);
+      this.complain('router.kvEventLagMs', `--kv-event-lag-ms is for --router-mode kv_router, and it is ${modeFlag(mode)}`);
     }
     const config = s.router?.config ?? {};
     this.router = new ReadRouter(config, this.complaints);
-    if (mode !== 'kv_router') {
-      if (s.router?.config !== undefined) this.warnings.push(`--router-config has no effect with --router-mode ${MODE_FLAGS[ROUTER_MODES.indexOf(mode)]}`);
-    } else if (this.router.predicts && this.table?.kind !== 'grid') {
+    if (mode === 'kv_router' && this.router.predicts && this.table?.kind !== 'grid') {
       this.complain('router.config.router_prefill_load_model', 'router_prefill_load_model predicts how long prompts take, which only a grid tells; "none", --perf-grid, or --aic-backend, --aic-system and --aic-model-path, are accepted');
     }
     if (this.pools && mode !== 'round_robin' && mode !== 'kv_router') {
-      this.complain('router.mode', `--router-mode ${MODE_FLAGS[ROUTER_MODES.indexOf(mode)]} is for workers that serve whole requests; round_robin or kv_router is accepted with two pools (--prefill-engine-args)`);
+      this.complain('router.mode', `--router-mode ${modeFlag(mode)} is for workers that serve whole requests; round_robin or kv_router is accepted with two pools (--prefill-engine-args)`);
     }
   }
 
