@@ -173,7 +173,7 @@ const suite = {
     await visit("", async (v) => {
       const cards = await v.tab.$$eval(".card dt", (e) => e.map((c) => c.textContent));
       for (const name of ["TTFT, median", "ITL, median", "Request latency, median", "Within the goals", "Output throughput"]) want(cards.includes(name), `there is no card ${name}: ${cards}`);
-      const figures = await v.tab.$$eval("figure canvas:not(.swatch)", (e) => e.map((c) => c.closest("figure").id));
+      const figures = await v.tab.$$eval("figure canvas", (e) => e.map((c) => c.closest("figure").id));
       for (const id of ["latency-cdf", "ttft-over-time", "itl-over-time", "output-throughput", "queue-depth", "cache-hits", "by-worker", "passes"]) want(figures.includes(id), `there is no figure ${id}: ${figures}`);
       want((await v.tab.$$(".story")).length === 12, "there are no stories");
       await sameReport(v);

@@ -30,6 +30,7 @@ const body = make("div", { id: "figures" });
 const panel = make("div", { id: "panel", role: "tabpanel", tabindex: -1 }, head, body);
 const progress = make("progress", { max: 1, "aria-label": "Progress" });
 const line = make("span", { id: "line", role: "status" });
+const detail = make("span", { id: "detail" }); // changes too often to be told to those who hear the page
 const runButton = make("button", { type: "button", id: "run", onclick: () => runner.start(state) }, "Run again");
 const cancelButton = make("button", { type: "button", id: "cancel", onclick: () => runner.cancel() }, "Cancel");
 const exporting = exportMenu(() => outcome);
@@ -47,14 +48,12 @@ const runner = new Runner({
     runButton.hidden = true;
     progress.removeAttribute("value");
     line.textContent = "Simulating";
-    head.classList.add("stale");
-    body.classList.add("stale");
-    panel.setAttribute("aria-busy", "true");
+    outdated();
   },
   progress(share, text) {
     if (share === null) progress.removeAttribute("value");
     else progress.value = share;
-    line.textContent = text;
+    detail.textContent = text;
   },
   came(o, whole, ms) {
     outcome = o;
@@ -93,9 +92,17 @@ const runner = new Runner({
   },
 });
 
+/** What is shown is of settings that have changed. */
+function outdated() {
+  head.classList.add("stale");
+  body.classList.add("stale");
+  panel.setAttribute("aria-busy", "true");
+}
+
 function stopped() {
   cancelButton.hidden = progress.hidden = true;
   runButton.hidden = false;
+  detail.textContent = "";
   panel.removeAttribute("aria-busy");
   exporting.sync();
 }
@@ -195,6 +202,8 @@ function changed(more = false) {
   show();
   asked++;
   if (more) {
+    runner.cancel(true);
+    outdated();
     writeSoon();
     soon(asked);
   } else {
@@ -300,7 +309,7 @@ function layout() {
     next.focus();
     next.click();
   });
-  status.append(progress, line, make("span", { class: "grow" }), cancelButton, runButton, exporting.element);
+  status.append(progress, line, detail, make("span", { class: "grow" }), cancelButton, runButton, exporting.element);
   at("results").append(make("div", { class: "bar" }, list), sweeping.element, status, panel);
   at("example-list").append(...examples.map((e) => make("li", {}, make("a", { href: `#${e.link}` }, e.title, make("small", {}, e.about)))));
   at("copy-link").addEventListener("click", async () => {

@@ -77,7 +77,7 @@ export class Runner {
   async run(s, control, come, mine) {
     const a = await this.one(s, "a", control, (p) => mine() && this.to.progress(...told(p)), false);
     come({ view: "run", a }, false);
-    come({ view: "run", a: await this.one(s, "a", control, (p) => mine() && this.to.progress(...told(p, "Drawing, "))) });
+    come({ view: "run", a: await this.one(s, "a", control, (p) => mine() && this.to.progress(...told(p, "figures, "))) });
   }
 
   /** @param {State} s @param {AbortController} control @param {(o: Outcome, whole?: boolean) => void} come @param {() => boolean} mine */
@@ -86,7 +86,7 @@ export class Runner {
       const share = { a: 0, b: 0 };
       const [a, b] = await Promise.all((/** @type {const} */ (["a", "b"])).map((side) => this.one(s, side, control, (p) => {
         share[side] = told(p)[0] ?? 0;
-        if (mine()) this.to.progress((share.a + share.b) / 2, record ? "Drawing both" : "Simulating both");
+        if (mine()) this.to.progress((share.a + share.b) / 2, record ? "figures of both" : "both");
       }, record)));
       come({ view: "compare", a, b }, record);
     }
@@ -130,8 +130,8 @@ export class Runner {
 /** @param {import("./core/types.d.ts").Progress} p @param {string} [before] @returns {[number | null, string]} */
 function told(p, before = "") {
   const share = p.total > 0 ? Math.min(p.done / p.total, 1) : null;
-  if (p.stage === "reading") return [share === null ? null : share * 0.1, "Reading the trace"];
-  if (p.stage === "reporting") return [1, "Adding up"];
+  if (p.stage === "reading") return [share === null ? null : share * 0.1, "reading the trace"];
+  if (p.stage === "reporting") return [1, "adding up"];
   return [share === null ? null : 0.1 + 0.9 * share, `${before}${p.done.toLocaleString("en-US")} of ${p.total.toLocaleString("en-US")} requests`];
 }
 

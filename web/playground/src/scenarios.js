@@ -1,7 +1,7 @@
 // A state as scenarios of core/types.d.ts, and the way back from a place in a
 // scenario to the field where it was typed.
 
-import { byId, get, grids, matters, standard } from "./fields.js";
+import { byId, get, matters, standard } from "./fields.js";
 import { valuesOf } from "./state.js";
 
 /**
@@ -121,9 +121,6 @@ function workloadOf(s, v) {
 export const sampleFiles = {
   "conversation-300": "conversation-300.jsonl", "conversation-2k": "conversation-2k.jsonl", "support-sessions": "support-sessions.jsonl", agents: "agents.json", table: "table.csv",
 };
-
-/** What a shipped grid is for. @param {Values} v */
-export const gridOf = (v) => grids.find((g) => g.file === get(v, "grid"));
 
 /** @type {Record<string, string>} */
 const places = {

@@ -2,7 +2,7 @@
 // setting that is not the default: #v=1&workers=4&B.workers=8&view=compare. A
 // setting of B stands there only where B differs from A.
 
-import { byId, fleetFields, get, matters, read, samples, sharedFields, standard } from "./fields.js";
+import { byId, fleetFields, get, matters, read, sharedFields, standard } from "./fields.js";
 
 /**
  * @typedef {import("./fields.js").Values} Values
@@ -141,6 +141,3 @@ export function sweepValues(w) {
   });
   return [...new Set(found)].sort((x, y) => x - y);
 }
-
-/** @param {string} id */
-export const sampleLabel = (id) => samples.find(([s]) => s === id)?.[1] ?? id;

@@ -27,12 +27,10 @@ import { make, save, spell, spellShare, spellTime, spellValue, styled, unitOf } 
  * @property {Line[]} lines
  * @property {Goal[]} [goals] on y; of latencies on x
  * @property {boolean} [points] mark every point
- * @property {(i: number) => string} [title4] what is told above the values at point i
  */
 
 const dashes = [[], [8, 4], [2, 4], [10, 4, 2, 4], [14, 5], [5, 3, 2, 3, 2, 3]];
-const marks = ["●", "■", "▲", "◆", "○", "□"];
-export const looks = dashes.length;
+const looks = dashes.length;
 const height = 220;
 
 /** @type {Set<() => unknown>} */
@@ -43,25 +41,17 @@ export function repaint() {
   for (const f of drawn) f();
 }
 
-/** The sample of a line as a picture. @param {number} look */
-export function swatch(look) {
-  const canvas = make("canvas", { class: "swatch", width: 56, height: 20, "aria-hidden": "true" });
-  const draw = () => {
-    if (!canvas.isConnected && canvas.dataset.drawn) return void drawn.delete(draw);
-    canvas.dataset.drawn = "1";
-    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    pen.clearRect(0, 0, 56, 20);
-    pen.strokeStyle = styled(`--s${look % looks}`);
-    pen.lineWidth = 4;
-    pen.setLineDash(dashes[look % looks].map((d) => d * 1.6));
-    pen.beginPath();
-    pen.moveTo(0, 10);
-    pen.lineTo(56, 10);
-    pen.stroke();
-  };
-  drawn.add(draw);
-  draw();
-  return canvas;
+const svgNS = "http://www.w3.org/2000/svg";
+
+/** The sample of a line. @param {number} look */
+function swatch(look) {
+  const svg = document.createElementNS(svgNS, "svg");
+  svg.setAttribute("class", `swatch look${look % looks}`);
+  svg.setAttribute("viewBox", "0 0 28 10");
+  svg.setAttribute("aria-hidden", "true");
+  const line = svg.appendChild(document.createElementNS(svgNS, "line"));
+  for (const [key, value] of Object.entries({ x1: 0, x2: 28, y1: 5, y2: 5, "stroke-dasharray": dashes[look % looks].join(" ") || "none" })) line.setAttribute(key, String(value));
+  return svg;
 }
 
 /** A figure as an element; it draws itself when it is shown. @param {Figure} f @returns {HTMLElement} */
@@ -83,7 +73,7 @@ export function plot(f) {
     place = i;
     tip.hidden = i === null;
     if (i === null) return;
-    tip.replaceChildren(make("strong", {}, f.title4?.(i) ?? placed(f, i)), ...f.lines.map((l, k) => (hidden.has(k) ? null : make("span", { class: "row" }, swatch(l.look ?? k), make("span", {}, l.name), make("b", {}, spellValue(l.y[i], f.unit))))).filter((e) => e !== null));
+    tip.replaceChildren(make("strong", {}, placed(f, i)), ...f.lines.map((l, k) => (hidden.has(k) ? null : make("span", { class: "row" }, swatch(l.look ?? k), make("span", {}, l.name), make("b", {}, spellValue(l.y[i], f.unit))))).filter((e) => e !== null));
     const room = stage.clientWidth - tip.offsetWidth;
     const x = left + (u?.bbox.left ?? 0) / devicePixelRatio + 12;
     tip.style.left = `${Math.max(0, Math.min(x > room ? x - tip.offsetWidth - 24 : x, room))}px`;
@@ -335,5 +325,3 @@ export function picture(f, drawing, hidden = new Set()) {
   pen.drawImage(drawing, 12 * one, head);
   canvas.toBlob((blob) => blob && save(`${f.id}.png`, blob, "image/png"), "image/png");
 }
-
-export { marks };
