@@ -144,14 +144,15 @@ func TestCancelHalves(t *testing.T) {
 			o.Handoff.Timing = handoff.Timing{BytesPerToken: &bytesPerToken, BandwidthGBs: &bandwidth}
 		})
 		for _, word := range []string{`"kill"`, `"stop"`} {
-			// In the middle of a transfer that takes 40 s.
+			// Before or in the middle of a transfer that takes 40 s.
 			first, second := p.both(400, 10)
 			first.item()
 			first.say(word)
 			if got := first.all(); got[len(got)-1] != "cut" {
 				t.Errorf("%s: the first half ends with %q", word, got)
 			}
-			if got := second.all(); len(got) != 2 || !strings.Contains(got[0], `{"error":"destination handoff ended before completion"}`) {
+			// It ends in one way before it has been asked to make room, in another after.
+			if got := second.all(); len(got) != 2 || !strings.Contains(got[0], `{"error":"destination handoff ended before completion"}`) && !strings.Contains(got[0], `{"error":"All output transmitters closed"}`) {
 				t.Errorf("%s: the second half is %q", word, got)
 			}
 			first, second = p.both(400, 10)
