@@ -87,6 +87,7 @@ type Site struct {
 	mu      sync.Mutex
 	workers []*unit
 	leaving bool
+	same    json.RawMessage // card of all workers, once it is made
 }
 
 // Start listens and launches the first worker; the others follow.
@@ -145,15 +146,24 @@ func (s *Site) publishes() bool {
 	return s.o.Engine.EnablePrefixCaching && s.o.Engine.Role != config.Decode
 }
 
-// card describes worker number i.
-func (s *Site) card(i int) (json.RawMessage, error) {
+// card describes worker number i. The model's files are read once if all workers
+// have the same card.
+func (s *Site) card(i int) (c json.RawMessage, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.same != nil {
+		return s.same, nil
+	}
 	m, e := s.o.Model, &s.o.Engine
 	m.BlockSize, m.Context, m.Blocks = e.BlockSize, e.MaxModelLen, e.NumGPUBlocks
 	m.MaxSeqs, m.MaxTokens, m.Ranks, m.Publishes, m.Role = e.MaxNumSeqs, e.MaxNumBatchedTokens, e.DPSize, e.EnablePrefixCaching, e.Role
 	if i < len(s.o.Handoff.Ports) {
 		m.Bootstrap = card.Bootstrap{Host: s.o.Handoff.Host, Port: s.o.Handoff.Ports[i]}
 	}
-	return m.Card()
+	if c, err = m.Card(); err == nil && len(s.o.Handoff.Ports) == 0 {
+		s.same = c
+	}
+	return c, err
 }
 
 // discard closes what has been opened for a site that does not come to be.

@@ -132,7 +132,7 @@ func TestGoldenDialogues(t *testing.T) {
 			}
 			play(list)
 		}
-		if d := cmp.Diff(string(toSource), string(said)); d != "" || !target.Active() {
+		if d := cmp.Diff(string(toSource), string(said)); d != "" || !target.Active() || !target.Completed() {
 			t.Errorf("%s, %d: the target (-reference +ours)\n%s", c.file, c.stream, d)
 		}
 	}
