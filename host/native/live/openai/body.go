@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"time"
 
 	"github.com/dryserve/dryserve/host/native/live/answer"
 )
@@ -73,6 +74,8 @@ const maxChoices = 128
 
 // read reads and checks a request.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, k kind) (*call, failure) {
+	limit := http.NewResponseController(w)
+	_ = limit.SetReadDeadline(time.Now().Add(s.Patience)) // a recorder has none
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.MaxBodyBytes))
 	var large *http.MaxBytesError
 	switch {
@@ -81,6 +84,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, k kind) (*call, fa
 	case err != nil:
 		return nil, wrong("", "the body cannot be read to its end")
 	}
+	_ = limit.SetReadDeadline(time.Time{}) // else the server would wait for the rest of the body
 	return s.parse(text, k)
 }
 

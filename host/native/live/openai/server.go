@@ -14,7 +14,8 @@
 //     client goes, when it fails, and when the connection is broken on purpose.
 //   - an error is either a status with OpenAI's error object, or, once a stream
 //     has begun, an event with it.
-//   - a reader that does not read stops its own answer only.
+//   - a reader that does not read stops its own answer only, and is given up after
+//     a while.
 package openai
 
 import (
@@ -57,7 +58,12 @@ type Options struct {
 	ChatTokens    int    // length of a chat's answer where the request does not say
 	Seed          uint64 // of answers and of ids
 	MaxBodyBytes  int64
+	Patience      time.Duration // how long a client may take to send its body, or read nothing; 0: patience
 }
+
+// patience is how long clients are usually waited for. One that is there but
+// neither sends nor reads would keep its connection for ever.
+const patience = 5 * time.Minute
 
 // completionTokens is the length of a completion where the request does not
 // say: OpenAI's default.
@@ -76,6 +82,9 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) *Server {
+	if o.Patience == 0 {
+		o.Patience = patience
+	}
 	s := &Server{Options: o, mux: http.NewServeMux(), started: time.Now(), created: time.Now().Unix(), format: formatOf(o.Tokenizer)}
 	s.mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, completions) })
 	s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, chats) })
@@ -97,7 +106,13 @@ func New(o Options) *Server {
 	return s
 }
 
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.RequestURI == "*" { // to which the mux has no words
+		s.unknown(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
 // Drain refuses requests from now on; those under way go on.
 func (s *Server) Drain() { s.draining.Store(true) }
