@@ -256,6 +256,9 @@ func (s *Site) launch(i int) error {
 		return err
 	}
 	s.calls.Uptime(card.Hex(w.endpoint.Instance))
+	if len(w.tells) > 0 {
+		s.calls.Publisher(w.endpoint.Namespace, w.endpoint.Component, card.Hex(w.endpoint.Instance))
+	}
 	s.o.Log.Info("worker", "instance", card.Hex(w.endpoint.Instance), "address", s.plane.Address(), "endpoint", s.o.Namespace+"."+s.o.Component+"."+s.o.Endpoint)
 	return nil
 }

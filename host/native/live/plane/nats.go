@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/dryserve/dryserve/host/native/live/card"
+	"github.com/dryserve/dryserve/host/native/live/wire"
 )
 
 // queueGroup is what subscribers to a subject have in common: each request goes to
@@ -89,7 +90,7 @@ func (s *Subjects) Handle(e card.Endpoint, h Handler) error {
 // reply begins to serve a request and says so: with nothing, before anything is
 // served. Who has sent what is no request hears nothing.
 func (s *Subjects) reply(h Handler, m *nats.Msg) error {
-	serve, err := s.understand(h, m.Data)
+	serve, err := s.understand(h, m.Data, m.Header.Get(wire.SentHeader))
 	if err != nil {
 		return err
 	}

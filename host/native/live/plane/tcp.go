@@ -128,7 +128,7 @@ func (s *Server) reply(q wire.Request) string {
 	if h == nil {
 		return "Server unavailable: unknown endpoint " + q.Path
 	}
-	serve, err := s.understand(h, q.Payload)
+	serve, err := s.understand(h, q.Payload, q.Headers[wire.SentHeader])
 	if err != nil {
 		s.log.Debug("a request cannot be understood", "path", q.Path, "error", err)
 		return "Read error: " + err.Error()
