@@ -91,6 +91,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, k kind) (*call, fa
 // parse is read for a body in memory.
 func (s *Server) parse(text []byte, k kind) (*call, failure) {
 	var b body
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, wrong("", "the body is empty; a JSON object is accepted")
+	}
 	if err := json.Unmarshal(text, &b); err != nil {
 		return nil, notBody(err)
 	}
@@ -145,6 +148,10 @@ func notBody(err error) failure {
 			return wrong("", "the body is of the JSON type %s; an object is accepted", kind.Value)
 		}
 		return wrong(kind.Field, "%s is of the JSON type %s; %s is accepted", kind.Field, kind.Value, accepted(kind.Type))
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return wrong("", "the body is not JSON: %v, at byte %d; an object is accepted", err, syntax.Offset)
 	}
 	return wrong("", "the body is not JSON; an object is accepted")
 }

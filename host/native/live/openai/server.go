@@ -21,6 +21,7 @@ package openai
 import (
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +77,9 @@ type Server struct {
 	format   format
 	count    atomic.Uint64 // of requests
 	draining atomic.Bool
+	mu       sync.Mutex
+	active   int           // requests under way
+	drained  chan struct{} // closed once it drains and none is under way
 	created  int64
 	started  time.Time
 }
@@ -85,7 +89,7 @@ func New(o Options) *Server {
 	if o.Patience == 0 {
 		o.Patience = patience
 	}
-	s := &Server{Options: o, mux: http.NewServeMux(), started: time.Now(), created: time.Now().Unix(), format: formatOf(o.Tokenizer)}
+	s := &Server{Options: o, mux: http.NewServeMux(), started: time.Now(), created: time.Now().Unix(), format: formatOf(o.Tokenizer), drained: make(chan struct{})}
 	s.mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, completions) })
 	s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, chats) })
 	s.mux.HandleFunc("GET /v1/models", s.models)
@@ -114,8 +118,38 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Drain refuses requests from now on; those under way go on.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Drain refuses requests from now on; those under way go on. It is to be called
+// once.
+func (s *Server) Drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining.Store(true)
+	if s.active == 0 {
+		close(s.drained)
+	}
+}
+
+// Drained is closed when the last request under way has ended, after Drain.
+func (s *Server) Drained() <-chan struct{} { return s.drained }
+
+// enter counts a request, unless the server drains; leave is its end.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining.Load() {
+		return false
+	}
+	s.active++
+	return true
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active--; s.active == 0 && s.draining.Load() {
+		close(s.drained)
+	}
+}
 
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	b := append([]byte(`{"object":"list","data":[`), s.card()...)
