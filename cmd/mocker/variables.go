@@ -13,6 +13,10 @@ func variables() []variable {
 		{"DYN_FILE_KV", "directory of the records, for --discovery-backend file (default dynamo_store_kv in the temporary directory)"},
 		{"DYN_TCP_RPC_HOST, DYN_TCP_RPC_PORT", "where requests are taken and where frontends are told to bring them (default 127.0.0.1 with file and mem, else this machine's first address; any port)"},
 		{"DYN_EVENT_PLANE_HOST", "the address, or network interface, at which routers hear events over ZeroMQ (default: as above)"},
+		{"DYN_HTTP_RPC_HOST", "where workers that decode are told to meet those that compute prompts (default: as for requests)"},
+		{"DYN_TCP_WORKER_POOL_SIZE, DYN_TCP_WORK_QUEUE_SIZE", "requests that are answered at once, and that wait (default 10000, 40000)"},
+		{"DYN_ENGINE_REQUEST_LIMIT, DYN_DYNAMO_REQUEST_QUEUE_LIMIT", "the same by the reference's other names: fewer for the engine (default: no limit), and that wait then (default 16)"},
+		{"DYN_REQUEST_PLANE_CODEC", "how requests and answers are written: msgpack or json (default msgpack)"},
 		{"DYN_SYSTEM_PORT", "port of the system server with /metrics, /health and /live (default -1: none)"},
 		{"DYN_SYSTEM_HOST", "address of the system server (default 127.0.0.1; 0.0.0.0 with etcd)"},
 		{"DYN_SYSTEM_STARTING_HEALTH_STATUS", "what /health says from the start: notready or ready (default notready)"},
@@ -25,6 +29,7 @@ func variables() []variable {
 		{"NATS_STARTUP_CONNECT_TIMEOUT_SECONDS", "how long NATS is waited for at the start (default 120)"},
 		{"NATS_AUTH_USERNAME, NATS_AUTH_PASSWORD, NATS_AUTH_TOKEN, NATS_AUTH_NKEY, NATS_AUTH_CREDENTIALS_FILE", "who asks NATS"},
 		{"NATS_TLS_CA_CERT_PATH, NATS_TLS_CLIENT_CERT_PATH, NATS_TLS_CLIENT_KEY_PATH, NATS_TLS_INSECURE", "the files of TLS, and whether certificates are not checked"},
+		{"DYN_TCP_TLS_*, DYN_ZMQ_BROKER_*", "TLS for requests and answers, and a broker of ZeroMQ, which are not built yet: leave them out"},
 		{"DYN_MOCKER_KV_CACHE_TRACE", "traces of the KV cache, which are not built yet; a word for no is accepted"},
 		{"DYN_LOG", "its first word stands in for --log-level"},
 	}

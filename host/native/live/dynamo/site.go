@@ -97,6 +97,12 @@ func Start(o Options) (*Site, error) {
 		return nil, err
 	}
 	s.calls = o.Meter.Calls()
+	if server, ok := s.plane.(*plane.Server); ok {
+		s.calls.Crowd(func() (running, mayRun, waiting, mayWait int, refused int64) {
+			c := server.Crowd()
+			return c.Running, c.MayRun, c.Waiting, c.MayWait, c.Refused
+		})
+	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.loops.Go(s.plane.Serve)
 	if err := s.serveSystem(); err != nil {

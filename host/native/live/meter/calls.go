@@ -56,24 +56,35 @@ func (m *Meter) Calls() *Calls {
 	return c
 }
 
-// bare makes the series without labels. Nothing waits before the engine here and
-// nothing is refused for want of room, so two of them stay 0.
-func (c *Calls) bare() {
-	gauge := func(name, help string) prometheus.Gauge {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-		c.registry.MustRegister(g)
-		return g
+// Crowd makes the series of a server with a limit: of the requests that it answers
+// and lets wait, how many there may be of each, and how many it has refused. The
+// queue is never shut while somebody would enter it.
+func (c *Calls) Crowd(now func() (running, mayRun, waiting, mayWait int, refused int64)) {
+	gauge := func(name, help string, of func() float64) {
+		c.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "dynamo_" + name, Help: help}, of))
 	}
+	waiting := func() float64 { _, _, n, _, _ := now(); return float64(n) }
+	gauge("work_handler_pool_active_tasks", "Current number of active worker-pool tasks (permits in use)", func() float64 { n, _, _, _, _ := now(); return float64(n) })
+	gauge("work_handler_pool_capacity", "Configured worker-pool capacity (total permits)", func() float64 { _, n, _, _, _ := now(); return float64(n) })
+	gauge("work_handler_queue_depth", "Current items in the bounded work queue awaiting dispatcher pickup", waiting)
+	gauge("work_handler_queue_capacity", "Configured capacity of the bounded work queue", func() float64 { _, _, _, n, _ := now(); return float64(n) })
+	gauge("request_queue", "Current number of requests queued in Dynamo not yet in the engine (--dynamo-request-queue-limit)", waiting)
+	c.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "dynamo_rejection_request_total", Help: "Requests rejected because the worker is at capacity (engine in-flight limit and Dynamo queue both full)",
+	}, func() float64 { _, _, _, _, n := now(); return float64(n) }), prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "dynamo_work_handler_enqueue_rejected_total", Help: "Times enqueuing work failed because the dispatcher channel was closed",
+	}))
+}
+
+// bare makes the series without labels.
+func (c *Calls) bare() {
 	histogram := func(name, help string, buckets []float64) prometheus.Observer {
 		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 		c.registry.MustRegister(h)
 		return h
 	}
-	c.engine = gauge("dynamo_engine_request", "Current number of requests being handled by the engine (--engine-request-limit)")
-	gauge("dynamo_request_queue", "Current number of requests queued in Dynamo not yet in the engine (--dynamo-request-queue-limit)")
-	c.registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "dynamo_rejection_request_total", Help: "Requests rejected because the worker is at capacity (engine in-flight limit and Dynamo queue both full)",
-	}))
+	c.engine = prometheus.NewGauge(prometheus.GaugeOpts{Name: "dynamo_engine_request", Help: "Current number of requests being handled by the engine (--engine-request-limit)"})
+	c.registry.MustRegister(c.engine)
 	c.transit = histogram("dynamo_work_handler_network_transit_seconds", "Frontend-to-backend network transit time (cross-process wall-clock, seconds)", transitBuckets)
 	c.first = histogram("dynamo_work_handler_time_to_first_response_seconds", "Backend processing time from handle_payload entry to prologue sent (seconds)", firstBuckets)
 }

@@ -120,6 +120,9 @@ func (s *Server) read(conn net.Conn) {
 	}
 }
 
+// Crowd is how full it is.
+func (s *Server) Crowd() Crowd { return s.gate.crowd() }
+
 // reply begins to serve a request and returns the reply: empty for success.
 func (s *Server) reply(q wire.Request) string {
 	s.mu.Lock()
