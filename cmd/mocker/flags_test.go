@@ -348,6 +348,12 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
 	}
+	for _, text := range []string{":99999", "8000x", "127.0.0.1:", "a:b:c"} {
+		var errs bytes.Buffer
+		if code := run([]string{"--http", text}, io.Discard, &errs); code != 2 || !strings.HasSuffix(errs.String(), "an address such as 127.0.0.1:8000 is accepted\n") {
+			t.Errorf("%s: status %d, %s", text, code, errs.String())
+		}
+	}
 }
 
 // Every variable that is read is in the help.

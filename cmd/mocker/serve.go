@@ -215,6 +215,9 @@ func (o *options) address() (string, error) {
 	if err != nil || port == "" {
 		return "", o.wrong("http", "an address such as 127.0.0.1:8000")
 	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return "", o.wrong("http", "an address such as 127.0.0.1:8000")
+	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
@@ -301,6 +304,10 @@ func (s *service) serve(l net.Listener, signals <-chan os.Signal) error {
 		case <-limit.Done():
 		}
 	}()
+	select {
+	case <-s.server.Drained(): // until then new requests hear why they are refused
+	case <-limit.Done():
+	}
 	if err := h.Shutdown(limit); err != nil {
 		stop() // ends every request
 		_ = h.Close()

@@ -99,6 +99,12 @@ func Start(o Options) (*Site, error) {
 		return nil, err
 	}
 	s.calls = o.Meter.Calls()
+	if server, ok := s.plane.(*plane.Server); ok {
+		s.calls.Crowd(func() (running, mayRun, waiting, mayWait int, refused int64) {
+			c := server.Crowd()
+			return c.Running, c.MayRun, c.Waiting, c.MayWait, c.Refused
+		})
+	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.loops.Go(s.plane.Serve)
 	if err := s.serveSystem(); err != nil {
@@ -281,6 +287,9 @@ func (s *Site) launch(i int) error {
 		return err
 	}
 	s.calls.Uptime(card.Hex(w.endpoint.Instance))
+	if len(w.tells) > 0 {
+		s.calls.Publisher(w.endpoint.Namespace, w.endpoint.Component, card.Hex(w.endpoint.Instance))
+	}
 	s.o.Log.Info("worker", "instance", card.Hex(w.endpoint.Instance), "address", s.plane.Address(), "endpoint", s.o.Namespace+"."+s.o.Component+"."+s.o.Endpoint)
 	return nil
 }

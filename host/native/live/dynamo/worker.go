@@ -3,12 +3,14 @@ package dynamo
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/discovery"
 	"github.com/dryserve/dryserve/host/native/live/events"
+	"github.com/dryserve/dryserve/host/native/live/meter"
 	"github.com/dryserve/dryserve/host/native/live/plane"
 	"github.com/dryserve/dryserve/host/native/live/wire"
 	"github.com/dryserve/dryserve/host/native/live/worker"
@@ -196,9 +198,19 @@ func (w *unit) counted(name string, h plane.Handler) plane.Handler {
 	e := w.endpoint
 	calls := w.site.calls.Endpoint(e.Namespace, e.Component, name, card.Hex(e.Instance))
 	return func(ctx context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
+		came := time.Now()
+		if c.SentNs > 0 {
+			calls.Travelled(came.Sub(time.Unix(0, c.SentNs)))
+		}
 		end := calls.Begin(len(body))
 		complete := h(ctx, c, body, to)
 		end(to.Sent, ctx.Err() != nil)
+		if !to.Began.IsZero() {
+			calls.Answered(to.Began.Sub(came))
+		}
+		if to.Broken {
+			calls.Failed(meter.PublishResponse)
+		}
 		return complete
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/dryserve/dryserve/host/native/live/card"
+	"github.com/dryserve/dryserve/host/native/live/wire"
 )
 
 // queueGroup is what subscribers to a subject have in common: each request goes to
@@ -106,7 +107,7 @@ func (s *Subjects) Forget(e card.Endpoint) {
 // reply begins to serve a request and says so: with nothing, before anything is
 // served. Who has sent what is no request hears nothing.
 func (s *Subjects) reply(h Handler, m *nats.Msg) error {
-	serve, err := s.understand(h, m.Data)
+	serve, err := s.understand(h, m.Data, m.Header.Get(wire.SentHeader))
 	if err != nil {
 		return err
 	}
