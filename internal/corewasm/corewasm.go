@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Path is where core.wasm belongs, from the repository's root.
@@ -33,10 +34,28 @@ func Build(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if core, err = Slim(core); err != nil {
-		return "", err
+	if slimmable(linker()) {
+		if core, err = Slim(core); err != nil {
+			return "", err
+		}
 	}
 	return target, replace(target, core)
+}
+
+// linker is the version of Go that builds, such as go1.26.8; "" if it does not
+// say.
+func linker() string {
+	out, err := exec.Command("go", "env", "GOVERSION").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// slimmable reports whether Slim is tested with a version of Go. Others may lay
+// out their tables in another way; what they link stays as it is, and larger.
+func slimmable(version string) bool {
+	return version == "go1.26" || strings.HasPrefix(version, "go1.26.")
 }
 
 // compile is the module as the linker makes it, by way of a file in dir.

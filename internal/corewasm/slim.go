@@ -9,7 +9,7 @@ import (
 // Slim takes out of a module that the Go linker has made what only tracebacks
 // read: names of functions and files, line numbers, which calls were inlined,
 // how arguments print. The module runs as before; a goroutine's trace after a
-// fault has no names. It knows the tables of Go 1.20 to 1.26 and refuses others.
+// fault has no names. It refuses a module whose tables it does not find.
 func Slim(module []byte) ([]byte, error) {
 	sections, err := sectionsOf(module)
 	if err != nil {

@@ -91,3 +91,12 @@ func TestSlim(t *testing.T) {
 		t.Error("core.wasm is another module, or", err)
 	}
 }
+
+// Only what is tested is slimmed, and that is the Go that tests run with.
+func TestSlimmable(t *testing.T) {
+	for version, want := range map[string]bool{linker(): true, "go1.26": true, "go1.26.8": true, "go1.260": false, "go1.27.0": false, "": false} {
+		if slimmable(version) != want {
+			t.Errorf("%q: %v", version, !want)
+		}
+	}
+}
