@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +66,10 @@ const flagSource = "flags"
 // beside is what stands beside the engine args proper.
 func (o *options) beside() (engineargs.Options, error) {
 	finder := &gridfind.Finder{Dir: o.text("grid-dir")}
+	if dir, err := os.UserCacheDir(); err == nil && o.say != nil {
+		python := cmp.Or(os.Getenv("DRYSERVE_PYTHON"), "python3")
+		finder.Make = &gridfind.Exporter{Python: python, Dir: filepath.Join(dir, "dryserve", "grids"), Say: o.say}
+	}
 	beside := engineargs.Options{FindGrid: finder.Find}
 	var err error
 	if beside.Role, err = o.role(); err != nil {

@@ -36,6 +36,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case o.version:
 		_, err = fmt.Fprintf(stdout, "mocker (Dryserve) %s, %s %s/%s, follows %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, reference)
 	default:
+		o.say = func(text string) { fmt.Fprintf(stderr, "mocker: %s\n", text) }
 		err = serve(o, stderr)
 	}
 	if err == nil {

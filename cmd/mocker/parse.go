@@ -44,7 +44,8 @@ type options struct {
 	help     bool
 	version  bool
 	warnings []string
-	at       places // behind a frontend
+	at       places            // behind a frontend
+	say      func(text string) // tells at once; nil: nobody hears, and no grid is made
 }
 
 func (o *options) given(name string) bool  { return o.values[name].given }

@@ -17,7 +17,6 @@ func variables() []variable {
 		{"DYN_TCP_WORKER_POOL_SIZE, DYN_TCP_WORK_QUEUE_SIZE", "requests that are answered at once, and that wait (default 10000, 40000)"},
 		{"DYN_ENGINE_REQUEST_LIMIT, DYN_DYNAMO_REQUEST_QUEUE_LIMIT", "the same by the reference's other names: fewer for the engine (default: no limit), and that wait then (default 16)"},
 		{"DYN_REQUEST_PLANE_CODEC", "how requests and answers are written: msgpack or json (default msgpack)"},
-		{"DYN_TCP_TLS_*, DYN_ZMQ_BROKER_*", "TLS between frontend and workers and brokers of events, which are not built yet: refused"},
 		{"DYN_SYSTEM_PORT", "port of the system server with /metrics, /health and /live (default -1: none)"},
 		{"DYN_SYSTEM_HOST", "address of the system server (default 127.0.0.1; 0.0.0.0 with etcd)"},
 		{"DYN_SYSTEM_STARTING_HEALTH_STATUS", "what /health says from the start: notready or ready (default notready)"},
@@ -31,6 +30,7 @@ func variables() []variable {
 		{"NATS_AUTH_USERNAME, NATS_AUTH_PASSWORD, NATS_AUTH_TOKEN, NATS_AUTH_NKEY, NATS_AUTH_CREDENTIALS_FILE", "who asks NATS"},
 		{"NATS_TLS_CA_CERT_PATH, NATS_TLS_CLIENT_CERT_PATH, NATS_TLS_CLIENT_KEY_PATH, NATS_TLS_INSECURE", "the files of TLS, and whether certificates are not checked"},
 		{"DYN_TCP_TLS_*, DYN_ZMQ_BROKER_*", "TLS for requests and answers, and a broker of ZeroMQ, which are not built yet: leave them out"},
+		{"DRYSERVE_PYTHON", "the Python that is asked for grids which are nowhere found, if it has dryserve and AIConfigurator (default python3)"},
 		{"DYN_MOCKER_KV_CACHE_TRACE", "traces of the KV cache, which are not built yet; a word for no is accepted"},
 		{"DYN_LOG", "its first word stands in for --log-level"},
 	}

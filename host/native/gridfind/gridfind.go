@@ -2,8 +2,8 @@
 // engine and a number of GPUs, where the reference asks AIConfigurator.
 //
 // It owns what identifies a grid, where grids are looked for (a directory, then
-// those that the program carries) and the sentences about none and about
-// several. It does not own the format of grids (host/native/profile does) nor
+// those that the program carries), how one is made that is missing, and the
+// sentences about none and about several. It does not own the format of grids (host/native/profile does) nor
 // what their durations are taken for.
 //
 // Invariants: exactly one grid or an error, which is one sentence with the
@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -123,11 +124,12 @@ func (f File) String() string {
 	return s + ")"
 }
 
-// Finder looks for grids in a directory, if it has one, and in the program.
-// Its zero value looks in the program only.
+// Finder looks for grids in a directory, if it has one, and in the program, and
+// has what neither has made. Its zero value looks in the program only.
 type Finder struct {
 	Dir  string
-	Used bool // somebody has looked
+	Make *Exporter // nil: none are made
+	Used bool      // somebody has looked
 }
 
 // Find returns the grid that was made for an identity, and its path, which Load
@@ -149,6 +151,11 @@ func (f *Finder) Find(id Identity) (File, error) {
 			return fitting[0], nil
 		default:
 			return File{}, fmt.Errorf("several grids are for %s: %s; an identity that only one of them has is accepted, or its path with --perf-grid", id, describe(fitting))
+		}
+	}
+	if f.Make != nil {
+		if made, err := f.Make.Find(id); !errors.Is(err, errNone) {
+			return made, err
 		}
 	}
 	return File{}, f.none(id, all, strangers)

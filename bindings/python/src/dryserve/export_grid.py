@@ -17,6 +17,7 @@ import bisect
 import itertools
 import json
 import math
+import os
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -157,6 +158,19 @@ def _core_version() -> str:
         return "unknown"
 
 
+def write(path: str, text: str) -> None:
+    """Writes a file, which appears whole."""
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        with open(part, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.replace(part, path)
+    except OSError:
+        if os.path.exists(part):
+            os.remove(part)
+        raise
+
+
 def main(argv: list[str] | None = None) -> int:
     """Writes the file that the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m dryserve.export_grid", description="Writes a grid of durations (docs/timing.md) from an installed AIConfigurator.")
@@ -181,8 +195,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(text)
     else:
         try:
-            with open(args.out, "w", encoding="utf-8") as f:
-                f.write(text)
+            write(args.out, text)
         except OSError as e:
             print(f"export_grid: {args.out} cannot be written: {e.strerror}", file=sys.stderr)
             return 1
