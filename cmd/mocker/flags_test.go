@@ -195,6 +195,8 @@ func TestUsage(t *testing.T) {
 		{"--router-mode kv --router-temperature=-1", `--router-temperature is -1; a finite number of at least 0 is accepted`},
 		{"--router-mode direct", `--router-mode direct is not built yet (the caller names a worker, or workers differ); round-robin or random or power-of-two or least-loaded or kv is accepted`},
 		{"--router-mode kv --router-policy-config " + policy, `--router-policy-config: ` + policy + `: line 1: unknown field "a"; known fields here are `},
+		{"--router-mode kv --router-prefill-load-model ais", `--router-prefill-load-model predicts how long prompts take, which only a grid tells; none, or --perf-grid, --ais-perf-model or --ais-perf-config with it, is accepted`},
+		{"--router-prefill-load-model ais", `--router-prefill-load-model is for --router-mode kv; with another mode, leave it out`},
 		{"--ais-perf-model", `--ais-perf-model needs the model; --model-path is accepted with it`},
 		{"--ais-perf-model --perf-grid g.json", `--ais-perf-model says how long passes take, and so does --perf-grid; one is accepted`},
 		{"--ais-perf-config {} --ais-tp-size 2", `--ais-perf-config and --ais-tp-size are given; one of the two ways is accepted`},
@@ -255,6 +257,7 @@ func TestAccepted(t *testing.T) {
 		"--no-enable-prefix-caching --max-model-len 4096 --stagger-delay -1 --num-workers 3 --startup-time 2", "--disaggregation-mode agg --discovery-backend etcd --kv-events",
 		"--router-mode kv --router-queue-threshold 0.5 --router-queue-policy wspt --no-track-active-blocks --router-event-threads 2", "--router-mode kv --load-aware",
 		"--extra-engine-args ../../examples/engine-small-gpu.json", "--perf-grid ../../examples/grid-example-gpu.json --block-size 16", "--is-prefill-worker=false --request-plane tcp",
+		"--router-mode kv --router-prefill-load-model ais --perf-grid ../../examples/grid-example-gpu.json --block-size 16",
 	} {
 		if got := built(t, append([]string{"--http", "8000"}, strings.Fields(args)...)...); got != "" {
 			t.Errorf("%s: %s", args, got)
@@ -274,7 +277,7 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rc, _, err := o.router("m", 16)
+	_, rc, _, err := o.router("m", config.Engine{BlockSize: 16})
 	if err != nil || rc.Temperature != 2 || rc.TrackActiveBlocks || rc.EventThreads != 4 || o.text("log-level") != "debug" {
 		t.Errorf("%v, %+v, log %s", err, rc, o.text("log-level"))
 	}
@@ -343,6 +346,12 @@ func TestAddress(t *testing.T) {
 		}
 		if got, err := o.address(); got != want || err != nil {
 			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{":99999", "8000x", "127.0.0.1:", "a:b:c"} {
+		var errs bytes.Buffer
+		if code := run([]string{"--http", text}, io.Discard, &errs); code != 2 || !strings.HasSuffix(errs.String(), "an address such as 127.0.0.1:8000 is accepted\n") {
+			t.Errorf("%s: status %d, %s", text, code, errs.String())
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // router reads how requests are spread over the workers.
-func (o *options) router(model string, blockSize int) (mode fleet.Mode, c config.Router, t seq.Hashing, err error) {
+func (o *options) router(model string, e config.Engine) (mode fleet.Mode, c config.Router, t seq.Hashing, err error) {
 	word := o.text("router-mode")
 	for i, name := range fleet.Modes() {
 		if name == word {
@@ -33,10 +33,13 @@ func (o *options) router(model string, blockSize int) (mode fleet.Mode, c config
 	if err := full.Replayable(); err != nil {
 		return mode, c, t, usageError{err.Error()}
 	}
-	if full.Router.LoadModel != config.NoLoadModel || !full.Router.UseKVEvents {
-		return mode, c, t, usagef("--router-policy-config asks for a prediction of prompt work, or for routing without KV events; neither is built yet, leave it out")
+	if !full.Router.UseKVEvents {
+		return mode, c, t, usagef("--router-policy-config asks for routing without KV events, which is not built yet; leave it out")
 	}
-	t, err = full.Tracking(routerconfig.Subject{Model: model, Group: "default", BlockSize: blockSize})
+	if full.Router.LoadModel != config.NoLoadModel && e.Timing.Kind != config.Grid {
+		return mode, c, t, usagef("--router-prefill-load-model predicts how long prompts take, which only a grid tells; none, or --perf-grid, --ais-perf-model or --ais-perf-config with it, is accepted")
+	}
+	t, err = full.Tracking(routerconfig.Subject{Model: model, Group: "default", BlockSize: e.BlockSize})
 	if err != nil {
 		return mode, c, t, usageError{o.rewordRouter(err)}
 	}

@@ -60,7 +60,7 @@ func (o *options) build(stderr io.Writer) (*service, error) {
 		return nil, err
 	}
 	model := o.model()
-	mode, rc, tracking, err := o.router(model, e.BlockSize)
+	mode, rc, tracking, err := o.router(model, e)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +79,13 @@ func (o *options) build(stderr io.Writer) (*service, error) {
 	if err := o.answers(&so); err != nil {
 		return nil, err
 	}
+	var prompts *config.GridTable
+	if mode == fleet.KV && rc.LoadModel != config.NoLoadModel {
+		prompts = e.Timing.Grid
+	}
 	f := fleet.New(fleet.Options{
-		Engine: e, Workers: o.whole("num-workers"), StaggerMs: 1000 * o.real("stagger-delay"), StartupMs: 1000 * o.real("startup-time"),
+		Prompts: prompts,
+		Engine:  e, Workers: o.whole("num-workers"), StaggerMs: 1000 * o.real("stagger-delay"), StartupMs: 1000 * o.real("startup-time"),
 		Mode: mode, Router: rc, Tracking: tracking, Seed: so.Seed, Clock: so.Clock, Observer: so.Meter.Observer, Warn: so.Log.Warn,
 	})
 	so.Backend = f
@@ -210,6 +215,9 @@ func (o *options) address() (string, error) {
 	if err != nil || port == "" {
 		return "", o.wrong("http", "an address such as 127.0.0.1:8000")
 	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return "", o.wrong("http", "an address such as 127.0.0.1:8000")
+	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
@@ -296,6 +304,10 @@ func (s *service) serve(l net.Listener, signals <-chan os.Signal) error {
 		case <-limit.Done():
 		}
 	}()
+	select {
+	case <-s.server.Drained(): // until then new requests hear why they are refused
+	case <-limit.Done():
+	}
 	if err := h.Shutdown(limit); err != nil {
 		stop() // ends every request
 		_ = h.Close()

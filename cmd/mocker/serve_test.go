@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // log is a writer that several goroutines use.
@@ -61,6 +62,21 @@ func under(t *testing.T, tokens string) (signals chan os.Signal, done chan error
 func TestSignal(t *testing.T) {
 	signals, done, rest, address, said := under(t, "200")
 	signals <- syscall.SIGTERM
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		resp, err := http.Get(address + "/health")
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("while it drains: %v", err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode == 503 {
+			break
+		}
+	}
+	resp, err := http.Post(address+"/v1/completions", "", strings.NewReader(`{"model":"dynamo","prompt":"abc"}`))
+	if err != nil || resp.StatusCode != 503 {
+		t.Fatalf("a new request while it drains: %v", err)
+	}
+	_ = resp.Body.Close()
 	text, err := io.ReadAll(rest)
 	if err != nil || !bytes.HasSuffix(text, []byte("data: [DONE]\n\n")) || bytes.Count(text, []byte("data: ")) != 202 {
 		t.Errorf("%v: %d events", err, bytes.Count(text, []byte("data: ")))

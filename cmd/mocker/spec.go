@@ -114,6 +114,9 @@ func (v *value) accepts() string {
 	case ports:
 		return "whole numbers from 1 to 65535 separated by commas"
 	}
+	if strings.ContainsRune("aeiou", rune(v.spec.arg[0])) {
+		return "an " + v.spec.arg
+	}
 	return "a " + v.spec.arg
 }
 

@@ -3,7 +3,6 @@ package main
 // Features of the reference that are not built yet, as sentences call them.
 const (
 	disagg      = "disaggregated serving without a frontend"
-	aisLoad     = "predictions of prompt work"
 	aisCapacity = "KV capacity by a share of memory; --num-gpu-blocks-override says it"
 )
 
@@ -165,7 +164,7 @@ func routerFlags() []spec {
 		{name: "router-replica-sync", env: "DYN_ROUTER_REPLICA_SYNC", kind: toggle, def: "false", field: "router_replica_sync", later: replicas},
 		{name: "use-remote-indexer", env: "DYN_USE_REMOTE_INDEXER", kind: toggle, def: "false", field: "use_remote_indexer", later: replicas},
 		{name: "router-track-output-blocks", aliases: []string{"track-output-blocks"}, env: "DYN_ROUTER_TRACK_OUTPUT_BLOCKS", kind: toggle, def: "false", field: "router_track_output_blocks", later: "tracking of output blocks"},
-		{name: "router-prefill-load-model", env: "DYN_ROUTER_PREFILL_LOAD_MODEL", kind: choice, choices: []string{"none", "ais"}, def: "none", arg: "model", field: "router_prefill_load_model", later: aisLoad},
+		{name: "router-prefill-load-model", env: "DYN_ROUTER_PREFILL_LOAD_MODEL", kind: choice, choices: []string{"none", "ais"}, def: "none", arg: "model", field: "router_prefill_load_model", usage: "predict how long prompts take, by the grid of the engine"},
 		{name: "router-session-affinity-ttl-secs", env: "DYN_ROUTER_SESSION_AFFINITY_TTL_SECS", kind: whole, arg: "seconds", told: true, later: affinity},
 		{name: "router-session-affinity-mode", env: "DYN_ROUTER_SESSION_AFFINITY_MODE", kind: choice, choices: []string{"hard", "soft"}, def: "hard", arg: "mode", told: true, later: affinity},
 		{name: "enable-session-prefix-index", env: "DYN_ENABLE_SESSION_PREFIX_INDEX", kind: toggle, def: "false", field: "enable_session_prefix_index", later: affinity},

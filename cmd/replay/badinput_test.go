@@ -86,7 +86,7 @@ var badInputs = []badInput{
 	{"more requests than there are names for", "", "! --input-tokens 1 --output-tokens 1 --request-count 2147483647 --turns-per-session 2 --replay-concurrency 1", 1, "the synthetic workload has more than 2147483647 requests, which is the most"},
 	{"two traces", one, "t.jsonl", 2, "t.jsonl: is a trace in the format mooncake, which is one file, but 2 are given; want one"},
 	{"two traces of a format", one, "t.jsonl --trace-format mooncake", 2, `2 trace files are given ("t.jsonl", "t.jsonl"); --trace-format mooncake takes exactly one`},
-	{"misspelt flag", one, "--num-worker 2", 2, `unknown flag "--num-worker"; did you mean --num-workers?`},
+	{"misspelt flag", one, "--num-wroker 2", 2, `unknown flag "--num-wroker"; did you mean --num-workers?`},
 	{"unknown flag", one, "--frobnicate", 2, `unknown flag "--frobnicate"; replay --help lists the flags`},
 	{"unknown short flag", one, "-x", 2, `unknown flag "-x"; replay --help lists the flags`},
 	{"flag without value", one, "--num-workers", 2, "--num-workers has no value; a whole number is accepted"},

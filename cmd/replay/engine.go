@@ -307,6 +307,11 @@ func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished
 	if out.load, err = s.outline(); err != nil {
 		return nil, err
 	}
+	if s.cfg.Scaling.Policy != config.NoScaling {
+		if out.lifecycle, err = s.sim.Lifecycle(); err != nil {
+			return nil, err
+		}
+	}
 	out.Graph = out.load.Graph
 	return out, s.plays(out)
 }

@@ -161,7 +161,7 @@ func flagGroups(o *options) []group {
 
 	run := newFlagSet()
 	toggle(run, &o.parity, "parity", "end as the reference does when a request can never be served, instead of failing that request alone")
-	choice(run, &o.engineKind, "engine", "native", []string{"native", "wasm", "auto"}, "where the simulation runs: native code, or sandboxed in WebAssembly (wasm), which is slower; auto: sandboxed where core.wasm does what is asked; all give the same results")
+	choice(run, &o.engineKind, "engine", "native", []string{"native", "wasm", "auto"}, "where the simulation runs: native code, or sandboxed in WebAssembly (wasm), which is slower; auto: sandboxed; all give the same results")
 	run.StringVar(&o.wasmCache, "wasm-cache", "", "keep compiled WebAssembly in the directory `path` (default: in the user's cache directory)")
 	choice(run, &o.engineImpl, "engine-impl", "fast", []string{"fast", "plain"}, "fast, or the readable plain engine; both give the same results")
 	run.StringVar(&o.cpuProfile, "cpu-profile", "", "write a CPU profile of the run to `path`")

@@ -66,27 +66,7 @@ func (o *options) check(all *pflag.FlagSet) error {
 			return usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
 		}
 	}
-	if why := o.nativeOnly(); why != "" {
-		switch o.engineKind {
-		case "wasm":
-			return usagef("--engine wasm is not built yet for %s", why)
-		case "auto":
-			o.engineKind = "native"
-		}
-	}
 	return o.checkSource()
-}
-
-// nativeOnly names what is asked for that core.wasm does not do, and what is
-// accepted instead; "" if there is nothing.
-func (o *options) nativeOnly() string {
-	if o.given("scaling-script") {
-		return "--scaling-script; --engine native is accepted"
-	}
-	if o.sampled() {
-		return "telemetry; --engine native is accepted"
-	}
-	return ""
 }
 
 func quoteAll(words []string) string {

@@ -125,9 +125,23 @@ func TestGoldenScaling(t *testing.T) {
 		put(t, dir, "script.yaml", c.script(pools))
 		args = append(args, "--scaling-script", "script.yaml")
 		ok(t, invoke(t, dir, append(args, "--report-json", "a.json", "--report-jsonl", "a.jsonl", "--lifecycle-json", "life.json", "--ticks-json", "ticks.json")...))
+		asked := append(slices.Clone(args), "--report-json", "w.json", "--report-jsonl", "w.jsonl", "--lifecycle-json", "life3.json", "--ticks-json", "ticks3.json")
+		ok(t, invoke(t, dir, append(asked, sandbox...)...))
+		sameBytes(t, dir, "a", "w")
+		for file, other := range map[string]string{"life.json": "life3.json", "ticks.json": "ticks3.json"} {
+			if withoutTimes(t, dir, file) != withoutTimes(t, dir, other) {
+				t.Errorf("%s: %s is another one in core.wasm", name, file)
+			}
+		}
 		said := invoke(t, dir, append(args, "--report-json", "b.json", "--report-jsonl", "b.jsonl", "--lifecycle-json", "life2.json")...)
 		ok(t, said)
 		sameBytes(t, dir, "a", "b")
+		boxed := invoke(t, dir, append(append(slices.Clone(args), "--report-json", "v.json", "--report-jsonl", "v.jsonl", "--lifecycle-json", "life3.json"), sandbox...)...)
+		ok(t, boxed)
+		sameBytes(t, dir, "a", "v")
+		if withoutTimes(t, dir, "life.json") != withoutTimes(t, dir, "life3.json") {
+			t.Errorf("%s: other workers in core.wasm", name)
+		}
 		compareJittering(t, filepath.Join(dir, "a.json"), filepath.Join(golden, "report.json"), c.Jitter.ULP)
 		compareRequests(t, filepath.Join(dir, "a.jsonl"), filepath.Join(golden, "requests.jsonl"))
 		for _, file := range []string{"life.json", "life2.json"} {
@@ -157,6 +171,14 @@ func TestGoldenTelemetry(t *testing.T) {
 	args, _ := flagsOf(t, filepath.Join(golden, "case.json"))
 	ok(t, invoke(t, dir, append(args, "--report-json", "a.json", "--report-jsonl", "a.jsonl", "--telemetry-jsonl-path", "t.jsonl")...))
 	ok(t, invoke(t, dir, append(args, "--capture-telemetry", "--report-json", "b.json")...))
+	ok(t, invoke(t, dir, append(append(slices.Clone(args), "--report-json", "w.json", "--report-jsonl", "w.jsonl", "--telemetry-jsonl-path", "w.telemetry"), sandbox...)...))
+	ok(t, invoke(t, dir, append(append(slices.Clone(args), "--capture-telemetry", "--report-json", "v.json"), sandbox...)...))
+	sameBytes(t, dir, "a", "w")
+	for file, other := range map[string]string{"t.jsonl": "w.telemetry", "b.json": "v.json"} {
+		if withoutTimes(t, dir, file) != withoutTimes(t, dir, other) {
+			t.Errorf("%s is another one in core.wasm", file)
+		}
+	}
 	compareReport(t, filepath.Join(dir, "a.json"), filepath.Join(golden, "report.json"))
 	compareRequests(t, filepath.Join(dir, "a.jsonl"), filepath.Join(golden, "requests.jsonl"))
 	want := decoded[map[string]any](t, filepath.Join(golden, "telemetry.json"))

@@ -91,18 +91,6 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 	if q.samples {
 		o.watching.tell = &lines{s, r.id, "samples"}
 	}
-	for _, need := range []struct {
-		asked bool
-		what  string
-	}{{o.ticks, "workers that come and go"}, {q.samples, "telemetry"}} {
-		switch {
-		case !need.asked:
-		case o.engineKind == "wasm":
-			return nil, usagef("--engine wasm is not built yet for %s; --engine native is accepted", need.what)
-		default:
-			o.engineKind = "native"
-		}
-	}
 	around := &surroundings{
 		outputs:  r.outputs,
 		warnings: func(t string) { _ = s.answer(r.id, "warning", text("text", strings.TrimPrefix(t, "warning: "))) },

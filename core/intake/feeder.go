@@ -105,7 +105,7 @@ func (f *Feeder) Feed(text []byte, end bool) Finding {
 		}
 		f.told = true
 		if code := f.opts.Check(); code != OK {
-			return byTrace(code)
+			return *byTrace(code)
 		}
 		f.read = NewReader(f.opts)
 		f.read.Reserve(f.reserve)
@@ -113,7 +113,7 @@ func (f *Feeder) Feed(text []byte, end bool) Finding {
 		f.held = nil
 	}
 	if f.opts.Format == Weka && f.size < 0 {
-		return byTrace(NeedsFile)
+		return *byTrace(NeedsFile)
 	}
 	f.read.Raw(text)
 	if f.read.Single() {
@@ -127,16 +127,16 @@ func (f *Feeder) Feed(text []byte, end bool) Finding {
 		line, ok := f.split.Next()
 		switch {
 		case ok:
-			if found := f.read.Line(line, f.split.Line()); !found.OK() {
-				return found
+			if found := f.read.Line(line, f.split.Line()); found != nil {
+				return *found
 			}
 			continue
 		case f.split.Fault().Code != trace.OK:
 			found := byLine(f.split.Fault(), f.split.Line(), nil)
 			found.File = f.read.file
-			return found
+			return *found
 		case end:
-			return f.read.EndFile()
+			return value(f.read.EndFile())
 		}
 		return Finding{}
 	}
@@ -162,12 +162,23 @@ func (f *Feeder) object(text []byte, end bool) Finding {
 		}
 	}
 	if !trace.Blank(whole) {
-		if found := f.read.Line(whole, 0); !found.OK() {
-			return found
+		if found := f.read.Line(whole, 0); found != nil {
+			return *found
 		}
 	}
-	return f.read.EndFile()
+	return value(f.read.EndFile())
+}
+
+// value is what a finding says, nil that nothing is wrong.
+func value(found *Finding) Finding {
+	if found == nil {
+		return Finding{}
+	}
+	return *found
 }
 
 // Finish returns the workload, once the last file has ended.
-func (f *Feeder) Finish() (*workload.Workload, Finding) { return f.read.Finish() }
+func (f *Feeder) Finish() (*workload.Workload, Finding) {
+	w, found := f.read.Finish()
+	return w, value(found)
+}

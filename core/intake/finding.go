@@ -77,14 +77,14 @@ type Finding struct {
 	Object weka.Fault
 }
 
-// OK reports whether nothing is wrong.
-func (f *Finding) OK() bool { return f.Kind == Nothing }
+// OK reports whether nothing is wrong; nil stands for that.
+func (f *Finding) OK() bool { return f == nil || f.Kind == Nothing }
 
-func byTrace(code Code) Finding { return Finding{Kind: ByTrace, Code: code} }
+func byTrace(code Code) *Finding { return &Finding{Kind: ByTrace, Code: code} }
 
 // byLine is a fault of a line by itself.
-func byLine(f trace.Fault, line int64, text []byte) Finding {
-	return Finding{Kind: ByLine, Parse: f, Line: line, Text: text, Outer: -1, Inner: -1}
+func byLine(f trace.Fault, line int64, text []byte) *Finding {
+	return &Finding{Kind: ByLine, Parse: f, Line: line, Text: text, Outer: -1, Inner: -1}
 }
 
 // Names reports whether the code of a row's fault names a session.

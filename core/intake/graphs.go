@@ -16,23 +16,25 @@ type agents struct {
 	row   trace.AgenticRow
 }
 
-func (t *agents) take(r *Reader, text []byte, line int64) Finding {
+func (t *agents) take(r *Reader, text []byte, line int64) *Finding {
 	if t.build == nil {
 		f := t.header(r, text, line)
-		f.Line = line
+		if f != nil {
+			f.Line = line
+		}
 		return f
 	}
 	if f := r.parse.AgenticRow(text, &t.row); f.Code != trace.OK {
 		return byLine(f, line, text)
 	}
 	if f := t.build.Add(&t.row, line); f.Code != agentic.OK {
-		return Finding{Kind: ByGraph, Graph: f, Line: f.Line}
+		return &Finding{Kind: ByGraph, Graph: f, Line: f.Line}
 	}
 	r.rows++
-	return Finding{}
+	return nil
 }
 
-func (t *agents) header(r *Reader, text []byte, line int64) Finding {
+func (t *agents) header(r *Reader, text []byte, line int64) *Finding {
 	const most = 1<<31 - 1
 	var h trace.AgenticHeader
 	f := r.parse.AgenticHeader(text, &h)
@@ -42,25 +44,25 @@ func (t *agents) header(r *Reader, text []byte, line int64) Finding {
 	case h.BlockSize == 0:
 		return byTrace(BlockSizeZero)
 	case h.BlockSize > most:
-		return Finding{Kind: ByTrace, Code: BlockSizeTooLarge, Found: h.BlockSize, Limit: most}
+		return &Finding{Kind: ByTrace, Code: BlockSizeTooLarge, Found: h.BlockSize, Limit: most}
 	case trace.Blank(h.SourceFormat):
 		return byTrace(FormatBlank)
 	case trace.Blank(h.SourceDigest):
 		return byTrace(DigestBlank)
 	}
 	t.build = agentic.NewBuilder(h.BlockSize, string(h.SourceFormat), string(h.SourceDigest))
-	return Finding{}
+	return nil
 }
 
-func (t *agents) finish(r *Reader) (*workload.Workload, Finding) {
+func (t *agents) finish(r *Reader) (*workload.Workload, *Finding) {
 	if t.build == nil {
-		return nil, Finding{Kind: ByRow, Row: workload.Fault{Code: workload.Empty}, InputLength: -1}
+		return nil, &Finding{Kind: ByRow, Row: workload.Fault{Code: workload.Empty}, InputLength: -1}
 	}
 	w, f := t.build.Finish(r.opts.ArrivalSpeedup)
 	if f.Code != agentic.OK {
-		return nil, Finding{Kind: ByGraph, Graph: f, Line: f.Line}
+		return nil, &Finding{Kind: ByGraph, Graph: f, Line: f.Line}
 	}
-	return w, Finding{}
+	return w, nil
 }
 
 // records takes Dynamo request traces, in any number of files.
@@ -71,11 +73,11 @@ type records struct {
 
 func newRecords() *records { return &records{build: dynamo.NewBuilder()} }
 
-func byRecord(f dynamo.Fault) Finding {
-	return Finding{Kind: ByRecord, Record: f, File: f.At.File, Line: f.At.Line}
+func byRecord(f dynamo.Fault) *Finding {
+	return &Finding{Kind: ByRecord, Record: f, File: f.At.File, Line: f.At.Line}
 }
 
-func (t *records) take(r *Reader, text []byte, line int64) Finding {
+func (t *records) take(r *Reader, text []byte, line int64) *Finding {
 	if f := r.parse.Dynamo(text, &t.record); f.Code != trace.OK {
 		return byLine(f, line, text)
 	}
@@ -85,12 +87,12 @@ func (t *records) take(r *Reader, text []byte, line int64) Finding {
 	if t.record.Event == trace.RequestEnd {
 		r.rows++
 	}
-	return Finding{}
+	return nil
 }
 
-func (t *records) finish(r *Reader) (*workload.Workload, Finding) {
+func (t *records) finish(r *Reader) (*workload.Workload, *Finding) {
 	if size := t.build.BlockSize(); r.opts.otherBlockSize(size) {
-		return nil, Finding{Kind: ByTrace, Code: OtherBlockSize, Found: size, Limit: int64(r.opts.WantBlockSize)}
+		return nil, &Finding{Kind: ByTrace, Code: OtherBlockSize, Found: size, Limit: int64(r.opts.WantBlockSize)}
 	}
 	if code := r.opts.checkGraph(t.build.Agentic()); code != OK {
 		return nil, byTrace(code)
@@ -99,7 +101,7 @@ func (t *records) finish(r *Reader) (*workload.Workload, Finding) {
 	if f.Code != dynamo.OK {
 		return nil, byRecord(f)
 	}
-	return w, Finding{}
+	return w, nil
 }
 
 // objects takes Weka traces: files of one object, or of a line for each.
@@ -130,7 +132,7 @@ func (t *objects) name() string {
 	return t.within + "#" + digits
 }
 
-func (t *objects) take(r *Reader, text []byte, line int64) Finding {
+func (t *objects) take(r *Reader, text []byte, line int64) *Finding {
 	if t.single {
 		line = 0
 	}
@@ -147,12 +149,12 @@ func (t *objects) take(r *Reader, text []byte, line int64) Finding {
 			r.rows++
 		}
 	}
-	return Finding{}
+	return nil
 }
 
 // fault is what is wrong with an object by itself. In a file of one object
 // lines are counted up to the fault, and the text is that around it.
-func (t *objects) fault(f trace.Fault, text []byte, line int64) Finding {
+func (t *objects) fault(f trace.Fault, text []byte, line int64) *Finding {
 	const around = 256 // bytes of a value that is at fault, and behind it
 	cut := 0
 	if t.single {
@@ -172,17 +174,17 @@ func (t *objects) fault(f trace.Fault, text []byte, line int64) Finding {
 	return found
 }
 
-func byObject(f weka.Fault) Finding {
-	return Finding{Kind: ByObject, Object: f, File: f.At.File, Line: f.At.Line, Outer: f.Outer, Inner: f.Inner}
+func byObject(f weka.Fault) *Finding {
+	return &Finding{Kind: ByObject, Object: f, File: f.At.File, Line: f.At.Line, Outer: f.Outer, Inner: f.Inner}
 }
 
-func (t *objects) finish(r *Reader) (*workload.Workload, Finding) {
+func (t *objects) finish(r *Reader) (*workload.Workload, *Finding) {
 	if size := t.build.BlockSize(); r.opts.otherBlockSize(size) {
-		return nil, Finding{Kind: ByTrace, Code: OtherBlockSize, Found: size, Limit: int64(r.opts.WantBlockSize)}
+		return nil, &Finding{Kind: ByTrace, Code: OtherBlockSize, Found: size, Limit: int64(r.opts.WantBlockSize)}
 	}
 	w, f := t.build.Finish(r.opts.NestedBasis, r.opts.ArrivalSpeedup)
 	if f.Code != weka.OK {
 		return nil, byObject(f)
 	}
-	return w, Finding{}
+	return w, nil
 }

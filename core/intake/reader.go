@@ -86,8 +86,8 @@ type Reader struct {
 // taker makes a workload of the lines of one format. A line is given with its
 // number.
 type taker interface {
-	take(r *Reader, text []byte, line int64) Finding
-	finish(r *Reader) (*workload.Workload, Finding)
+	take(r *Reader, text []byte, line int64) *Finding
+	finish(r *Reader) (*workload.Workload, *Finding)
 }
 
 // NewReader makes a reader. The options have passed Check, and their format is
@@ -163,29 +163,30 @@ func (r *Reader) Single() bool {
 	return ok && t.single
 }
 
-// Line reads the next line that is not blank.
-func (r *Reader) Line(text []byte, line int64) Finding {
+// Line reads the next line that is not blank. Nothing is wrong if it returns
+// nil, like EndFile and Finish.
+func (r *Reader) Line(text []byte, line int64) *Finding {
 	f := r.taker.take(r, text, line)
-	if f.Kind != Nothing && f.Kind != ByRecord && f.Kind != ByObject {
+	if f != nil && f.Kind != ByRecord && f.Kind != ByObject {
 		f.File = r.file
 	}
 	return f
 }
 
 // EndFile ends a file.
-func (r *Reader) EndFile() Finding {
+func (r *Reader) EndFile() *Finding {
 	if t, ok := r.taker.(*objects); ok && t.count == 0 {
 		f := byTrace(NoObject)
 		f.File = r.file
 		return f
 	}
-	return Finding{}
+	return nil
 }
 
 // Finish returns the workload.
-func (r *Reader) Finish() (*workload.Workload, Finding) {
+func (r *Reader) Finish() (*workload.Workload, *Finding) {
 	w, f := r.taker.finish(r)
-	if f.Kind != Nothing && f.Kind != ByRecord && f.Kind != ByObject && f.Kind != ByTrace {
+	if f != nil && f.Kind != ByRecord && f.Kind != ByObject && f.Kind != ByTrace {
 		f.File = r.file
 	}
 	return w, f

@@ -11,8 +11,8 @@ type namer interface {
 }
 
 // byRow is a fault of a row among the others; n is nil if it has no session yet.
-func byRow(f workload.Fault, n namer) Finding {
-	found := Finding{Kind: ByRow, Row: f, Line: f.Line, InputLength: -1}
+func byRow(f workload.Fault, n namer) *Finding {
+	found := &Finding{Kind: ByRow, Row: f, Line: f.Line, InputLength: -1}
 	if n != nil && Names(f) {
 		found.SessionID = n.AppendSessionID(nil, f.Session)
 	}
@@ -20,11 +20,11 @@ func byRow(f workload.Fault, n namer) Finding {
 }
 
 // finished is what a builder's Finish says.
-func finished(w *workload.Workload, f workload.Fault, n namer) (*workload.Workload, Finding) {
+func finished(w *workload.Workload, f workload.Fault, n namer) (*workload.Workload, *Finding) {
 	if f.Code != workload.OK {
 		return nil, byRow(f, n)
 	}
-	return w, Finding{}
+	return w, nil
 }
 
 // rows takes Mooncake rows, whole prompts or increments.
@@ -33,7 +33,7 @@ type rows struct {
 	row   trace.Row
 }
 
-func (t *rows) take(r *Reader, text []byte, line int64) Finding {
+func (t *rows) take(r *Reader, text []byte, line int64) *Finding {
 	if f := r.parse.Line(text, &t.row); f.Code != trace.OK {
 		return byLine(f, line, text)
 	}
@@ -43,10 +43,10 @@ func (t *rows) take(r *Reader, text []byte, line int64) Finding {
 		return found
 	}
 	r.rows++
-	return Finding{}
+	return nil
 }
 
-func (t *rows) finish(r *Reader) (*workload.Workload, Finding) {
+func (t *rows) finish(r *Reader) (*workload.Workload, *Finding) {
 	w, f := t.build.Finish(r.opts.timed())
 	return finished(w, f, t.build)
 }
@@ -61,7 +61,7 @@ func newApplied(o *Options) *applied {
 	return &applied{build: workload.NewApplied(o.TraceBlockSize, o.SharedPrefixRatio, o.PrefixGroups)}
 }
 
-func (t *applied) take(r *Reader, text []byte, line int64) Finding {
+func (t *applied) take(r *Reader, text []byte, line int64) *Finding {
 	if f := r.parse.AppliedRow(text, &t.row); f.Code != trace.OK {
 		return byLine(f, line, text)
 	}
@@ -69,10 +69,10 @@ func (t *applied) take(r *Reader, text []byte, line int64) Finding {
 		return byRow(f, nil)
 	}
 	r.rows++
-	return Finding{}
+	return nil
 }
 
-func (t *applied) finish(*Reader) (*workload.Workload, Finding) {
+func (t *applied) finish(*Reader) (*workload.Workload, *Finding) {
 	w, f := t.build.Finish()
 	return finished(w, f, t.build)
 }
@@ -89,14 +89,14 @@ func newCounted(o *Options, table trace.Table) *counted {
 	return &counted{table: table, build: workload.NewCounted(table, o.TraceBlockSize, o.SharedPrefixRatio, o.PrefixGroups, o.Concurrency)}
 }
 
-func (t *counted) take(r *Reader, text []byte, line int64) Finding {
+func (t *counted) take(r *Reader, text []byte, line int64) *Finding {
 	if t.columns == nil {
 		columns, f := r.parse.TableHeader(text, t.table)
 		if f.Code != trace.OK {
 			return byLine(f, line, text)
 		}
 		t.columns = columns
-		return Finding{}
+		return nil
 	}
 	if f := r.parse.TableRow(text, t.columns, &t.row); f.Code != trace.OK {
 		return byLine(f, line, text)
@@ -104,7 +104,7 @@ func (t *counted) take(r *Reader, text []byte, line int64) Finding {
 	if t.table == trace.BurstTable && (t.row.Input == 0 || t.row.Output == 0) {
 		r.rows++
 		r.failed++
-		return Finding{}
+		return nil
 	}
 	if f := t.build.Add(&t.row, line); f.Code == workload.StartTooLate {
 		return byRow(f, nil)
@@ -112,10 +112,10 @@ func (t *counted) take(r *Reader, text []byte, line int64) Finding {
 		return byRow(f, t.build)
 	}
 	r.rows++
-	return Finding{}
+	return nil
 }
 
-func (t *counted) finish(r *Reader) (*workload.Workload, Finding) {
+func (t *counted) finish(r *Reader) (*workload.Workload, *Finding) {
 	w, f := t.build.Finish(r.opts.timed())
 	switch {
 	case f.Code == workload.Empty && t.columns != nil && r.failed > 0:

@@ -77,7 +77,7 @@ func read(path string) (m manifest, err error) {
 func all(t *testing.T) (list []manifest) {
 	t.Helper()
 	paths, err := filepath.Glob(root + "/deploy/kubernetes/*.yaml")
-	if err != nil || len(paths) < 4 {
+	if err != nil || len(paths) < 5 {
 		t.Fatalf("%v: %d manifests", err, len(paths))
 	}
 	for _, p := range paths {
@@ -282,7 +282,7 @@ func TestFlags(t *testing.T) {
 			}
 		}
 	}
-	if n < 3 {
+	if n < 5 {
 		t.Errorf("%d mockers", n)
 	}
 	if knows(t, "--no-such-flag") || knows(t, "DYN_SYSTEM") || !knows(t, "--num-workers") {

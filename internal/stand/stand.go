@@ -13,10 +13,12 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -219,10 +221,19 @@ type Server struct {
 	*Program
 	Address string // host:port
 	data    string
+	health  string // a page that is there once etcd serves; one that is killed before does not start again
 }
 
-// answers reports whether somebody listens.
+// answers reports whether it serves.
 func (s *Server) answers() bool {
+	if s.health != "" {
+		resp, err := client.Get(s.health)
+		if err != nil {
+			return false
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	}
 	conn, err := net.DialTimeout("tcp", s.Address, time.Second)
 	if err != nil {
 		return false
@@ -231,11 +242,11 @@ func (s *Server) answers() bool {
 	return true
 }
 
-// Start starts it, again, and waits until it listens.
+// Start starts it, again, and waits until it serves.
 func (s *Server) Start() {
 	s.t.Helper()
 	s.Program.Start()
-	Until(s.t, s.Name+" listens", s.answers)
+	Until(s.t, s.Name+" serves", s.answers)
 }
 
 // Forget removes what it has kept, while it is stopped.
@@ -258,10 +269,15 @@ func etcd(t testing.TB, scheme string, args ...string) *Server {
 	t.Helper()
 	path, client, peer := server(t, "etcd"), Port(t), Port(t)
 	s := &Server{Address: "127.0.0.1:" + strconv.Itoa(client), data: filepath.Join(t.TempDir(), "data")}
+	metrics := fmt.Sprint("http://127.0.0.1:", Port(t))
+	s.health = metrics + "/health"
 	own, other := scheme+"://"+s.Address, fmt.Sprint("http://127.0.0.1:", peer)
+	if strings.HasPrefix(path, root(t)) {
+		args = append(args, "--unsafe-no-fsync") // releases before 3.5 have not got it
+	}
 	s.Program = Run(t, nil, path, append([]string{"--name", "x", "--data-dir", s.data, "--listen-client-urls", own, "--advertise-client-urls", own,
-		"--listen-peer-urls", other, "--initial-advertise-peer-urls", other, "--initial-cluster", "x=" + other, "--log-level", "error"}, args...)...)
-	Until(t, "etcd listens", s.answers)
+		"--listen-peer-urls", other, "--initial-advertise-peer-urls", other, "--initial-cluster", "x=" + other, "--listen-metrics-urls", metrics, "--log-level", "error"}, args...)...)
+	Until(t, "etcd serves", s.answers)
 	return s
 }
 
@@ -271,6 +287,6 @@ func NATS(t testing.TB, args ...string) *Server {
 	path, port := server(t, "nats-server"), Port(t)
 	s := &Server{Address: "127.0.0.1:" + strconv.Itoa(port)}
 	s.Program = Run(t, nil, path, append([]string{"-a", "127.0.0.1", "-p", strconv.Itoa(port)}, args...)...)
-	Until(t, "nats-server listens", s.answers)
+	Until(t, "nats-server serves", s.answers)
 	return s
 }

@@ -28,8 +28,8 @@ def test_command_line(trace: Path) -> None:
     """Arguments, output and exit status are the program's."""
     out = run("-m", "dryserve.replay", str(trace), "--num-workers", "2")
     assert out.returncode == 0 and out.stdout.startswith("NVIDIA AIPerf | LLM Metrics\n") and out.stderr == ""
-    out = run("-m", "dryserve.replay", "--num-worker", "2")
-    assert (out.returncode, out.stdout, out.stderr) == (2, "", 'replay: unknown flag "--num-worker"; did you mean --num-workers?\n')
+    out = run("-m", "dryserve.replay", "--num-wroker", "2")
+    assert (out.returncode, out.stdout, out.stderr) == (2, "", 'replay: unknown flag "--num-wroker"; did you mean --num-workers?\n')
     out = run("-m", "dryserve.replay", "--version")
     assert out.stdout.startswith("replay (Dryserve) ") and "follows ai-dynamo 1.6.1" in out.stdout
 

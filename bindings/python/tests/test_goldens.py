@@ -34,12 +34,6 @@ def changing(case: Path) -> bool:
     return "scaling_policy" in json.loads(case.read_text())
 
 
-def sandboxed(case: Path) -> bool:
-    """Whether core.wasm does what a case asks for."""
-    kwargs = json.loads(case.read_text())["kwargs"]
-    return "telemetry" not in kwargs and not changing(case)
-
-
 class Scripted:
     """The policy of a recorded case."""
 
@@ -75,7 +69,7 @@ def test_there_are_cases() -> None:
 def test_golden(case: Path, tmp_path: Path) -> None:
     report = call(case)
     assert report.per_request is None
-    assert report.engine == ("wasm" if sandboxed(case) else "native")
+    assert report.engine == "wasm"
     native = call(case, engine="native", capture_per_request=True)
     assert native.engine == "native" and timeless(native.summary) == timeless(report.summary)
     captured = call(case, capture_per_request=True)

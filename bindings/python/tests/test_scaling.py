@@ -41,7 +41,7 @@ def test_policy() -> None:
     assert [t["active_decode_count"] for t in policy.told] == [1, 3, 3] and [t["tick_ordinal"] for t in policy.told] == [0, 1, 2]
     assert report.planner is not None and report.planner.ticks == policy.told and report.planner.total_ticks == 3
     assert [op["at_ms"] for op in report.planner.lifecycle_operations][:2] == [1000.0, 120_000.5]
-    assert report.coverage["capture_planner_details"] is True and report.engine == "native"
+    assert report.coverage["capture_planner_details"] is True and report.engine == "wasm"
     alone = dryserve.run_trace_replay(TRACE).summary
     assert report.summary["p99_ttft_ms"] < alone["p99_ttft_ms"] and report.summary["decode_worker_seconds"] > alone["decode_worker_seconds"]
 
@@ -77,6 +77,7 @@ def test_wrong(first: Any, said: Any, sentence: str) -> None:
     assert str(e.value) == sentence
 
 
-def test_not_in_wasm(trace: Path) -> None:
-    with pytest.raises(dryserve.UsageError, match="engine wasm is not built yet for workers that come and go; engine native is accepted"):
-        dryserve.run_trace_replay(trace, scaling_policy=Policy(5), engine="wasm")
+def test_engines(trace: Path) -> None:
+    runs = [dryserve.run_trace_replay(trace, scaling_policy=Policy(5, {"target_decode": 2}), engine=engine) for engine in ("native", "wasm")]
+    assert [r.engine for r in runs] == ["native", "wasm"]
+    assert runs[0].planner == runs[1].planner and runs[0].planner is not None

@@ -47,8 +47,9 @@ func Lengthen(f *pflag.FlagSet, args []string, first func(name string) bool) ([]
 // lengthen is the flag that begins as name does, "" if none does.
 func lengthen(f *pflag.FlagSet, name string, first func(name string) bool) (string, error) {
 	var all, preferred []string
+	other := string(f.GetNormalizeFunc()(f, name)) // as an older spelling of flags
 	f.VisitAll(func(flag *pflag.Flag) {
-		if strings.HasPrefix(flag.Name, name) {
+		if strings.HasPrefix(flag.Name, name) || strings.HasPrefix(flag.Name, other) {
 			if all = append(all, flag.Name); first(flag.Name) {
 				preferred = append(preferred, flag.Name)
 			}

@@ -16,6 +16,12 @@ func TestLengthen(t *testing.T) {
 	for _, name := range []string{"fast", "no-fast", "block-all"} {
 		f.Bool(name, false, "")
 	}
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if rest, ok := strings.CutPrefix(name, "older-"); ok {
+			name = "default-" + rest
+		}
+		return pflag.NormalizedName(name)
+	})
 	ours := func(name string) bool { return name != "default-x" }
 	for args, want := range map[string]string{
 		"":                                 "",
@@ -28,6 +34,7 @@ func TestLengthen(t *testing.T) {
 		"-n --num-w 1 -- --num-w":          "-n --num-workers 1 -- --num-w",
 		"--":                               "--",
 		"--num 4":                          "! --num begins several flags: --num-blocks, --num-workers; more of its name is accepted",
+		"--older-x 1 --older- 2":           "--older-x 1 --default-x 2",
 		"--num-workers":                    "--num-workers",
 	} {
 		want, sentence, _ := strings.Cut(want, "! ")

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/timing"
 )
@@ -93,17 +94,27 @@ func Run(ctx context.Context, s *replay.Sim, o Options) (replay.Status, error) {
 // decide asks the policy what s asks.
 func (o Options) decide(s *replay.Sim) error {
 	t, _ := s.Tick()
+	d, err := o.Decide(t)
+	if err == nil && !s.Scale(d) {
+		err = fmt.Errorf("the simulation does not take %d and %d workers at %g ms", d.Prefill, d.Decode, t.NowMs)
+	}
+	return err
+}
+
+// Decide returns the policy's answer, whose numbers can be taken, or says why
+// there is none.
+func (o Options) Decide(t *replay.Tick) (replay.Decision, error) {
 	if o.Policy == nil {
-		return errors.New("the run asks how many workers there are to be and nobody answers; a policy is accepted")
+		return replay.Decision{}, errors.New("the run asks how many workers there are to be and nobody answers; a policy is accepted")
 	}
 	d, err := o.Policy(t)
-	if err != nil {
-		return fmt.Errorf("the scaling policy failed at %g ms: %w", t.NowMs, err)
+	switch {
+	case err != nil:
+		return d, fmt.Errorf("the scaling policy failed at %g ms: %w", t.NowMs, err)
+	case d.Prefill < config.KeepWorkers || d.Decode < config.KeepWorkers:
+		return d, fmt.Errorf("the scaling policy answered %d and %d workers at %g ms; numbers of at least 0 are accepted", d.Prefill, d.Decode, t.NowMs)
 	}
-	if !s.Scale(d) {
-		return fmt.Errorf("the scaling policy answered %d and %d workers at %g ms; numbers of at least 0 are accepted", d.Prefill, d.Decode, t.NowMs)
-	}
-	return nil
+	return d, nil
 }
 
 // answer asks the provider what s asks.

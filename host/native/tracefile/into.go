@@ -57,9 +57,9 @@ func (r *local) finish() (*workload.Workload, error) {
 	return w, r.told(f)
 }
 
-func (r *local) told(f intake.Finding) error {
-	if f.OK() {
+func (r *local) told(f *intake.Finding) error {
+	if f == nil {
 		return nil
 	}
-	return r.sentence(&f)
+	return r.sentence(f)
 }

@@ -203,8 +203,8 @@ func (l *loader) end() error {
 	if l.read == nil {
 		return nil
 	}
-	if f := l.read.EndFile(); !f.OK() {
-		return l.sentence(&f)
+	if f := l.read.EndFile(); f != nil {
+		return l.sentence(f)
 	}
 	return nil
 }

@@ -180,14 +180,13 @@ var liveOnly = []string{
 }
 
 // leaves visits every variable below a struct with its dotted name. The
-// outcomes of a graph of agents (a table), scaling and samples do not cross.
+// outcomes of a graph of agents and the script of scaling are tables.
 func leaves(prefix string, v reflect.Value, visit func(name string, p any)) {
 	for i := range v.NumField() {
 		f := v.Field(i)
 		name := prefix + snake(v.Type().Field(i).Name)
 		switch f.Type() {
-		case reflect.TypeFor[[]replay.PlayOutcome](),
-			reflect.TypeFor[config.Scaling](), reflect.TypeFor[config.Samples]():
+		case reflect.TypeFor[[]replay.PlayOutcome](), reflect.TypeFor[[]config.Target](): // tables
 			continue
 		}
 		if own, is := strings.CutPrefix(name, "routing.router."); is && slices.Contains(liveOnly, own) {
@@ -325,6 +324,8 @@ func TestDecodeRun(t *testing.T) {
 			{Name: "b", Family: "f", Bucket: "long", Queue: config.QueueWSPT}, {Name: "c"},
 		},
 	}
+	r.Scaling = config.Scaling{Policy: config.Scripted, StartupMs: 5, Script: []config.Target{{AtMs: 1, Prefill: config.KeepWorkers, Decode: 3}, {AtMs: 2.5, Prefill: 4}}}
+	r.Samples.EveryMs = 7
 	r.Routing = config.Routing{Mode: config.KVRouter, Router: &x, EventLagMs: 3, Tracking: config.Seeds{Block: 1, Chain: math.MaxUint64}, LoadGrid: &config.GridTable{DecodeMs: []float64{1}}}
 	got, f = DecodeRun(Append(nil, r.Fields()))
 	if d := cmp.Diff(&r, got); d != "" || f.Code != OK {

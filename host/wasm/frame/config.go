@@ -64,6 +64,9 @@ const (
 // tells. Tables, a router and a pool that r does not have are left out.
 func (r *Run) Fields() []Field {
 	fields := r.plainFields()
+	if s := r.Scaling.Script; len(s) > 0 {
+		fields = append(fields, scriptOf(s).fields()...)
+	}
 	if r.Prefill.Workers != 0 {
 		fields = append(fields, poolFields(&r.Prefill)...)
 	}
@@ -81,7 +84,8 @@ func (r *Run) Fields() []Field {
 
 // plainFields are those that every run has.
 func (r *Run) plainFields() []Field {
-	return append(engineFields("engine.", &r.Engine),
+	fields := append(engineFields("engine.", &r.Engine), scalingFields(&r.Replay)...)
+	return append(fields,
 		Field{Name: "num_workers", Var: &r.NumWorkers},
 		Field{Name: "trace_block_size", Var: &r.TraceBlockSize},
 		Field{Name: "concurrency", Var: &r.Concurrency},
@@ -128,16 +132,20 @@ func DecodeRun(b []byte) (*Run, Fault) {
 	r := &Run{Replay: config.DefaultReplay(backend)}
 	r.Prefill.Engine = config.Defaults(pool)
 	r.Prefill.Engine.Role = config.Prefill
-	router, grid, policy := config.DefaultRouter(), config.GridTable{}, policyColumns{}
+	router, grid, policy, script := config.DefaultRouter(), config.GridTable{}, policyColumns{}, scriptColumns{}
 	emptyTables(&r.Engine.Timing)
 	emptyTables(&r.Prefill.Engine.Timing)
 	fields := append(r.plainFields(), poolFields(&r.Prefill)...)
+	fields = append(fields, script.fields()...)
 	fields = append(fields, below("routing.load_grid.", gridFields(&grid))...)
 	fields = append(fields, routerFields(&router)...)
 	if f := Decode(b, append(fields, policy.fields()...)); f.Code != OK {
 		return nil, f
 	}
 	if f := r.checkIntake(); f.Code != OK {
+		return nil, f
+	}
+	if r.Scaling.Script, f = script.script(); f.Code != OK {
 		return nil, f
 	}
 	trimTables(&r.Engine.Timing)

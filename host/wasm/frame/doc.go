@@ -44,6 +44,9 @@ const (
 	Nodes                       // besides of each row of Turns, of a graph
 	Plays                       // the plays of a graph
 	Outcomes                    // what became of them
+	Tick                        // what a scaling policy is told that is asked
+	TakeSamples                 // samples of the run since it was called last
+	Lifecycle                   // what happened to workers
 )
 
 // Status is what a simulation waits for.

@@ -124,13 +124,15 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 	run := Run{Replay: config.Replay{Engine: config.Engine{Timing: config.Timing{Profile: &config.ProfileTable{}, Grid: &config.GridTable{}}}}}
 	run.Prefill.Workers = 1
+	run.Scaling.Script = []config.Target{{}}
 	run.Routing = config.Routing{Router: &config.Router{Policy: &config.RouterPolicy{}}, LoadGrid: &config.GridTable{}}
 	n := 0
 	for _, fields := range [][]Field{
 		run.Fields(), SummaryFields(&replay.Summary{SharedHost: &replay.HostPool{}, Agents: &replay.AgentsSummary{}}), (&RowColumns{}).Fields(), (&Feeding{}).Fields(), (&Fed{}).AllFields(),
 		SpecFields(&synth.Spec{}), (&Progressed{}).RouterFields(), (&HandoffColumns{}).Fields(), (&RouteColumns{}).Fields(), (&RecordingColumns{}).Fields(),
+		(&TickColumns{}).Fields(), (&SampleColumns{}).Fields(), (&LifecycleColumns{}).Fields(),
 		(&GraphAbout{}).Fields(), (&NodeColumns{}).Fields(), (&PlayColumns{}).Fields(), (&OutcomeColumns{}).Fields(),
-		(&Progressed{}).QueryFields(), (&Stepping{}).Fields(true), (&Part{}).Fields(), (&TurnColumns{}).Fields(), (&SessionColumns{}).Fields(),
+		(&Progressed{}).QueryFields(), (&Stepping{}).Fields(NeedTiming), (&Stepping{}).Fields(NeedScaling), (&Part{}).Fields(), (&TurnColumns{}).Fields(), (&SessionColumns{}).Fields(),
 	} {
 		for _, f := range fields {
 			n++

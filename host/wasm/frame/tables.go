@@ -107,14 +107,18 @@ func SpecKey(f synth.Field) string {
 // Stepping is the request of Step.
 type Stepping struct {
 	Events   int
-	AnswerMs float64 // to the question, in status NeedTiming only
+	AnswerMs float64         // to the question, in status NeedTiming only
+	Decision replay.Decision // of the policy, in status NeedScaling only
 }
 
-// Fields lists its keys, the answer if there was a question.
-func (s *Stepping) Fields(asked bool) []Field {
+// Fields lists its keys in a status, the answer if there was a question.
+func (s *Stepping) Fields(status Status) []Field {
 	fields := []Field{{Name: "events", Var: &s.Events, Need: true}}
-	if asked {
+	switch status {
+	case NeedTiming:
 		fields = append(fields, Field{Name: "answer_ms", Var: &s.AnswerMs, Need: true})
+	case NeedScaling:
+		fields = append(fields, Deciding(&s.Decision)...)
 	}
 	return fields
 }

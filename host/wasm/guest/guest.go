@@ -112,6 +112,12 @@ func (g *Guest) Call(handle uint32, op frame.Op, request []byte) []byte {
 		return g.plays(s, request)
 	case frame.Outcomes:
 		return g.outcomes(s, request)
+	case frame.Tick:
+		return g.tick(s, request)
+	case frame.TakeSamples:
+		return g.samples(s, request)
+	case frame.Lifecycle:
+		return g.lifecycle(s, request)
 	}
 	return g.refuse(frame.Fault{Code: frame.UnknownOp, Found: int64(op)})
 }

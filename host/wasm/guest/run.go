@@ -88,18 +88,20 @@ func (g *Guest) finding(found *intake.Finding, read *intake.Feeder) []byte {
 }
 
 func (g *Guest) step(s *sim, request []byte) []byte {
-	var in frame.Stepping
-	asked := s.status == frame.NeedTiming
-	if !g.place(s, frame.Running, frame.Idle, frame.NeedTiming, frame.Done) || !g.read(request, in.Fields(asked)...) {
+	in := frame.Stepping{Decision: frame.NoDecision()}
+	before := s.status
+	if !g.place(s, frame.Running, frame.Idle, frame.NeedTiming, frame.NeedScaling, frame.Done) || !g.read(request, in.Fields(before)...) {
 		return g.answer
 	}
-	if in.Events < 1 {
+	switch {
+	case in.Events < 1:
 		return g.refuse(frame.Fault{Code: frame.NotInRange, Name: "events"})
-	}
-	if asked && !s.replay.Answer(in.AnswerMs) {
+	case before == frame.NeedTiming && !s.replay.Answer(in.AnswerMs):
 		return g.refuse(frame.Fault{Code: frame.NotInRange, Name: "answer_ms"})
+	case before == frame.NeedScaling && !s.replay.Scale(in.Decision):
+		return g.refuse(frame.Fault{Code: frame.NotInRange, Name: frame.BadTarget(in.Decision)})
 	}
-	if asked || s.status == frame.Running {
+	if before != frame.Idle && before != frame.Done {
 		if s.replay == nil {
 			if s.run.Routing.Mode == config.Direct && s.load.Targets == nil { // nothing says where
 				return g.refuse(frame.Fault{Code: frame.WrongState, Found: int64(s.status)})
@@ -120,6 +122,8 @@ func statusOf(s replay.Status) frame.Status {
 		return frame.Idle
 	case replay.NeedTiming:
 		return frame.NeedTiming
+	case replay.NeedScaling:
+		return frame.NeedScaling
 	case replay.Done:
 		return frame.Done
 	}

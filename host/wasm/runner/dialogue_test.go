@@ -218,6 +218,20 @@ func dialogues() map[string][]say {
 func formatDialogues() map[string][]say {
 	none := []frame.Field(nil)
 	return map[string][]say{
+		"I workers that come and go": {
+			{"configure", frame.Configure, []frame.Field{field("scaling.policy", ptr(2)), field("scaling.startup_ms", ptr(5)), field("samples.every_ms", ptr(20)), field("num_workers", ptr(2)), field("trace_block_size", ptr(4))}, nil},
+			{"feed", frame.Feed, (&frame.Feeding{Text: []byte(firstText + restText), End: true, Size: -1}).Fields(), nil},
+			{"no question yet", frame.Tick, none, nil},
+			{"step", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+			{"what is told", frame.Tick, none, nil},
+			{"a decision out of range", frame.Step, []frame.Field{field("events", ptr(1000)), field("target_decode", ptr(-2))}, nil},
+			{"a decision", frame.Step, []frame.Field{field("events", ptr(1000)), field("target_decode", ptr(3)), field("next_ms", ptr(30.0))}, nil},
+			{"what is told", frame.Tick, none, nil},
+			{"no more decisions", frame.Step, []frame.Field{field("events", ptr(1000))}, nil},
+			{"samples", frame.TakeSamples, none, nil},
+			{"nothing new", frame.TakeSamples, none, nil},
+			{"lifecycle", frame.Lifecycle, none, nil},
+		},
 		"C formats": {
 			{"no such format", frame.Configure, []frame.Field{field("format", ptr(9))}, nil},
 			{"configure", frame.Configure, []frame.Field{field("concurrency", ptr(1))}, nil},

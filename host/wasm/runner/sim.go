@@ -200,12 +200,12 @@ func (s *Sim) NamesSessions() bool { return s.fed.Named }
 // Step simulates about so many events. In status NeedTiming the answer to the
 // question has to be given, see Answer.
 func (s *Sim) Step(events int) (frame.Progressed, error) {
-	return s.progressed(frame.Step, (&frame.Stepping{Events: events}).Fields(false))
+	return s.progressed(frame.Step, (&frame.Stepping{Events: events}).Fields(frame.Running))
 }
 
 // Answer is Step with the answer in ms to the question that Step has returned.
 func (s *Sim) Answer(ms float64, events int) (frame.Progressed, error) {
-	return s.progressed(frame.Step, (&frame.Stepping{Events: events, AnswerMs: ms}).Fields(true))
+	return s.progressed(frame.Step, (&frame.Stepping{Events: events, AnswerMs: ms}).Fields(frame.NeedTiming))
 }
 
 // Progress says how far the run is.
@@ -231,41 +231,100 @@ func (s *Sim) progressed(op frame.Op, request []frame.Field) (frame.Progressed, 
 	return p, said(op, assign(values, fields))
 }
 
+// Scale is Step with the policy's answer, in status NeedScaling.
+func (s *Sim) Scale(d replay.Decision, events int) (frame.Progressed, error) {
+	return s.progressed(frame.Step, (&frame.Stepping{Events: events, Decision: d}).Fields(frame.NeedScaling))
+}
+
 // Run steps to the end of the run, or of ctx; then the error is the context's.
 // Progress is told after each step that does not end with a question. A Record
-// is for a run that Configure was told to record.
+// is for a run that Configure was told to record, Samples for one that it was
+// told to sample.
 func (s *Sim) Run(ctx context.Context, o drive.Options) (frame.Progressed, error) {
 	var pace drive.Pace
 	start := time.Now()
 	p, err := s.Step(pace.Events())
 	for err == nil {
 		pace.Took(time.Since(start))
-		if o.Record != nil {
-			if err := s.takeRecording(o.Record); err != nil {
-				return p, err
-			}
+		if err := s.tell(o); err != nil {
+			return p, err
 		}
-		if o.Progress != nil && p.Status != frame.NeedTiming {
+		asked := p.Status == frame.NeedTiming || p.Status == frame.NeedScaling
+		if o.Progress != nil && !asked {
 			o.Progress(p.Done, p.Total)
 		}
-		if p.Status != frame.Running && p.Status != frame.NeedTiming {
+		if p.Status != frame.Running && !asked {
 			return p, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return p, err
 		}
-		if p.Status == frame.Running {
-			start = time.Now()
-			p, err = s.Step(pace.Events())
-			continue
-		}
-		var ms float64
-		if ms, err = o.Ask(p.Query); err == nil {
-			start = time.Now()
-			p, err = s.Answer(ms, pace.Events())
-		}
+		p, start, err = s.goOn(p, o, pace.Events())
 	}
 	return p, err
+}
+
+// goOn answers a question, if there is one, and steps. It says when it had the
+// answer.
+func (s *Sim) goOn(p frame.Progressed, o drive.Options, events int) (frame.Progressed, time.Time, error) {
+	switch p.Status {
+	case frame.NeedTiming:
+		ms, err := o.Ask(p.Query)
+		if err != nil {
+			return p, time.Time{}, err
+		}
+		start := time.Now()
+		p, err = s.Answer(ms, events)
+		return p, start, err
+	case frame.NeedScaling:
+		d, err := s.decide(o)
+		if err != nil {
+			return p, time.Time{}, err
+		}
+		start := time.Now()
+		p, err = s.Scale(d, events)
+		return p, start, err
+	}
+	start := time.Now()
+	p, err := s.Step(events)
+	return p, start, err
+}
+
+// decide asks the policy.
+func (s *Sim) decide(o drive.Options) (replay.Decision, error) {
+	var c frame.TickColumns
+	if err := s.do(frame.Tick, nil, c.Fields()); err != nil {
+		return replay.Decision{}, err
+	}
+	t, ok := c.Tick()
+	if !ok {
+		return replay.Decision{}, errColumns
+	}
+	return o.Decide(t)
+}
+
+// tell hands on what was recorded and sampled.
+func (s *Sim) tell(o drive.Options) error {
+	if o.Record != nil {
+		if err := s.takeRecording(o.Record); err != nil {
+			return err
+		}
+	}
+	if o.Samples == nil {
+		return nil
+	}
+	var c frame.SampleColumns
+	if err := s.do(frame.TakeSamples, nil, c.Fields()); err != nil {
+		return err
+	}
+	list, ok := c.Samples()
+	if !ok {
+		return errColumns
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return o.Samples(list)
 }
 
 // Summary returns the numbers of the report.

@@ -8,6 +8,7 @@ import (
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/synth"
+	"github.com/dryserve/dryserve/host/native/drive"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 )
 
@@ -51,8 +52,8 @@ func TestStrangers(t *testing.T) {
 		"another version": {stranger(2, at, at), "core.wasm speaks version 2 of the frames, this program version 1"},
 		"a trap":          {stranger(1, at, []byte{0x00}), "the simulation inside core.wasm has stopped: wasm error: unreachable"},
 		"no frame":        {stranger(1, at, []byte{0x41, 0}), "core.wasm has answered operation 1 with a bad frame: at byte 0 it is no map of flat values"},
-		"no room":         {stranger(1, []byte{0x41, 0}, at), "a frame of 1"},
-		"out of memory":   {stranger(1, nowhere, at), "a frame of 1"},
+		"no room":         {stranger(1, []byte{0x41, 0}, at), "a frame of 2"},
+		"out of memory":   {stranger(1, nowhere, at), "a frame of 2"},
 		"too long":        {stranger(1, at, nowhere), "core.wasm has answered with 4294967295 bytes beyond its memory"},
 		"exports missing": {[]byte("\x00asm\x01\x00\x00\x00"), "core.wasm has no function "},
 	} {
@@ -126,6 +127,9 @@ func FuzzAnswers(f *testing.F) {
 		s.Handoffs()
 		s.Routes()
 		s.Direct(nil)
+		s.Lifecycle()
+		s.decide(drive.Options{})
+		s.tell(drive.Options{Samples: func([]replay.Sample) error { return nil }})
 		s.Outcomes(&replay.AgentsSummary{Plays: 2})
 		s.takeRecording(func(*replay.Recording) error { return nil })
 		s.Outline()

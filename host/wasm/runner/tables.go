@@ -118,6 +118,20 @@ func (s *Sim) Direct(workers []int32) error {
 	return s.do(frame.Direct, []frame.Field{{Name: "worker", Var: &workers}}, nil)
 }
 
+// Lifecycle returns what happened to the workers.
+func (s *Sim) Lifecycle() (all []replay.Operation, err error) {
+	var c frame.LifecycleColumns
+	err = s.parts(frame.Lifecycle, -1, c.Fields, func() (int, error) {
+		before := len(all)
+		var ok bool
+		if all, ok = c.Rows(all); !ok {
+			return 0, errColumns
+		}
+		return len(all) - before, nil
+	})
+	return all, err
+}
+
 // Turns is the number of requests in the trace.
 func (s *Sim) Turns() int { return s.fed.Turns }
 

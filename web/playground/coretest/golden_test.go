@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -130,21 +131,22 @@ func goldenJob(t *testing.T, name, dir string, call recorded) job {
 	return j
 }
 
-// wazeroEach so many goldens is run by wazero, too; cmd/replay compares all.
-const wazeroEach = 4
+// each so many goldens is run by wazero and by a browser, too: more than twenty
+// of every kind, for they are sorted by name.
+const each = 3
 
 // The report and the lines of the requests are those of the command line that
 // the scenario amounts to, natively and with core.wasm on wazero.
 func TestGoldens(t *testing.T) {
 	jobs := goldenJobs(t)
-	got := inNode(t, jobs)
+	got := bothInNode(t)
 	if len(jobs) < 60 {
 		t.Errorf("only %d goldens", len(jobs))
 	}
 	for i, j := range jobs {
 		t.Run(j.Name, func(t *testing.T) {
 			t.Parallel()
-			compare(t, j, got[j.Name], i%wazeroEach == 0)
+			compare(t, j, got[j.Name], i%each == 0)
 		})
 	}
 }
@@ -182,6 +184,22 @@ func compare(t *testing.T, j job, o outcome, wazero bool) {
 	}
 }
 
+var inNodeOnce struct {
+	sync.Once
+	outcomes map[string]outcome
+}
+
+// bothInNode are the outcomes in Node of goldens and examples, which several
+// tests look at.
+func bothInNode(t *testing.T) map[string]outcome {
+	t.Helper()
+	inNodeOnce.Do(func() { inNodeOnce.outcomes = inNode(t, append(goldenJobs(t), exampleJobs(t)...)) })
+	if inNodeOnce.outcomes == nil {
+		t.Fatal("another test has failed to run them")
+	}
+	return inNodeOnce.outcomes
+}
+
 // exampleJobs are runs of the examples: with grids, a profile, and a compressed trace.
 func exampleJobs(t *testing.T) []job {
 	t.Helper()
@@ -193,7 +211,7 @@ func exampleJobs(t *testing.T) []job {
 		return path
 	}
 	conversation, sessions := example("conversation-2k.jsonl"), example("support-sessions.jsonl")
-	zipped := filepath.Join(t.TempDir(), "sessions.jsonl.gz")
+	zipped := filepath.Join(scratch, "sessions.jsonl.gz")
 	text, err := os.ReadFile(sessions)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +219,7 @@ func exampleJobs(t *testing.T) []job {
 	if err := os.WriteFile(zipped, gzipped(t, text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	profile := filepath.Join(t.TempDir(), "profile.npz")
+	profile := filepath.Join(scratch, "profile.npz")
 	if err := os.WriteFile(profile, npz(t), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +256,7 @@ func exampleJobs(t *testing.T) []job {
 // The examples, too.
 func TestExamples(t *testing.T) {
 	jobs := exampleJobs(t)
-	got := inNode(t, jobs)
+	got := bothInNode(t)
 	for _, j := range jobs {
 		t.Run(j.Name, func(t *testing.T) {
 			t.Parallel()

@@ -21,6 +21,7 @@ const root = "../../.."
 var (
 	program string // the built command
 	core    string // core.wasm
+	scratch string // a directory for files of several tests
 )
 
 func TestMain(m *testing.M) {
@@ -39,6 +40,7 @@ func prepared(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	scratch = dir
 	program = filepath.Join(dir, "replay")
 	if core, err = corewasm.Build(root); err == nil {
 		build := exec.Command("go", "build", "-o", program, "../../../cmd/replay")

@@ -16,7 +16,7 @@ from dryserve._report import PlannerReplayDetails, ReplayReport, ReplayTelemetry
 from dryserve._run import PerformanceModel, ScalingPolicy
 
 # Where a run is simulated: sandboxed in WebAssembly, as native code, or (auto)
-# sandboxed where core.wasm reads the trace's format. The results are the same.
+# sandboxed. The results are the same.
 Engine = Literal["auto", "wasm", "native"]
 _ENGINES = ("auto", "wasm", "native")
 
@@ -89,8 +89,8 @@ def run_trace_replay(
     - ``scaling_policy``: an object that says how many workers there are to be
       (:class:`dryserve.ScalingPolicy`); ``report.planner`` tells what came of it.
     - ``router_seed``: of the lots that the router draws among equals.
-    - ``engine``: "wasm" (sandboxed), "native" (faster), or "auto", which is "wasm"
-      where the trace's format is read there. The numbers are the same.
+    - ``engine``: "wasm" (sandboxed), "native" (faster), or "auto", which is "wasm".
+      The numbers are the same.
     - ``parity``: end as the reference does when a request can never be served,
       instead of failing that request alone.
     - ``progress``: True for a bar, or a function of a :class:`dryserve.Progress`.

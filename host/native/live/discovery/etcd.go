@@ -35,14 +35,15 @@ type EtcdOptions struct {
 
 // Times of calls.
 const (
-	callTime  = 3 * time.Second
+	callTime  = 5 * time.Second
+	leaveTime = 2 * time.Second
 	firstWait = time.Second
-	longWait  = 30 * time.Second
+	longWait  = 5 * time.Second
 )
 
 // again is how soon a broken connection is tried again: within the life of a
 // lease.
-var again = backoff.Config{BaseDelay: 500 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: callTime}
+var again = backoff.Config{BaseDelay: 500 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second}
 
 // Etcd is a cluster that workers are recorded in: each with a lease of its own,
 // whose id is the worker's. Take it from OpenEtcd.
@@ -159,6 +160,12 @@ func reason(err error) error {
 			text = text[i+len(before):]
 		}
 	}
+	switch {
+	case strings.Contains(text, "server preface"), strings.Contains(text, "HTTP status code"):
+		text = "whoever listens there does not answer as etcd does"
+	case strings.Contains(text, "deadline exceeded"):
+		text = "there is no answer in time"
+	}
 	return errors.New(strings.Trim(text, `" `))
 }
 
@@ -261,7 +268,7 @@ func (r *leased) Leave() {
 	r.mu.Unlock()
 	close(r.stop)
 	<-r.done
-	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
 	defer cancel()
 	_, err := r.of.client.Revoke(ctx, clientv3.LeaseID(r.id))
 	if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {

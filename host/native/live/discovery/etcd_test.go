@@ -5,6 +5,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -203,6 +206,24 @@ func TestEtcdLate(t *testing.T) {
 	}
 	if err := r.Put(discovery.Cards, "x", []byte("1")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Somebody else listens where etcd should.
+func TestNotEtcd(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	const stranger, silent = "whoever listens there does not answer as etcd does", "there is no answer in time"
+	for address, want := range map[string]string{web.URL: stranger, "http://" + l.Addr().String(): silent} {
+		_, err := discovery.OpenEtcd(t.Context(), discovery.EtcdOptions{Endpoints: []string{address}, TTL: time.Second}, func(string, ...any) {})
+		if err == nil || err.Error() != want && err.Error() != stranger { // a silent one may be told of either way
+			t.Error(err)
+		}
 	}
 }
 

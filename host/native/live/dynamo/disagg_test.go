@@ -92,9 +92,13 @@ func (p *pair) free() {
 // A prompt is computed by one worker and decoded by another: the first half is
 // one token and its end, the second all tokens.
 func TestBootstrap(t *testing.T) {
-	for _, backend := range []config.Backend{config.VLLM, config.SGLang} {
-		p := newPair(t, func(o *dynamo.Options) { o.Engine.Backend = backend })
-		for i := range 3 {
+	for _, c := range []struct {
+		backend config.Backend
+		ranks   int
+	}{{config.VLLM, 1}, {config.SGLang, 1}, {config.VLLM, 2}, {config.SGLang, 2}} {
+		backend := c.backend
+		p := newPair(t, func(o *dynamo.Options) { o.Engine.Backend, o.Engine.DPSize = backend, c.ranks })
+		for i := range 4 {
 			first, second := p.both(150, 4)
 			a, b := first.all(), second.all()
 			told := backend == config.VLLM
@@ -105,7 +109,7 @@ func TestBootstrap(t *testing.T) {
 			if len(b) != 6 || strings.Contains(strings.Join(b, ""), "dummy") || !strings.Contains(b[4], `"finish_reason":"length"`) || strings.Contains(b[4], `"total_tokens":154`) != told {
 				t.Errorf("backend %d, handoff %d: the second half is %q", backend, i, b)
 			}
-			if cached := strings.Contains(a[0], `"cached_tokens":148`); told && cached != (i > 0) {
+			if cached := strings.Contains(a[0], `"cached_tokens":148`); told && cached != (i >= c.ranks) { // ranks are asked in turn
 				t.Errorf("handoff %d: %s", i, a[0])
 			}
 		}
@@ -144,14 +148,15 @@ func TestCancelHalves(t *testing.T) {
 			o.Handoff.Timing = handoff.Timing{BytesPerToken: &bytesPerToken, BandwidthGBs: &bandwidth}
 		})
 		for _, word := range []string{`"kill"`, `"stop"`} {
-			// In the middle of a transfer that takes 40 s.
+			// Before or in the middle of a transfer that takes 40 s.
 			first, second := p.both(400, 10)
 			first.item()
 			first.say(word)
 			if got := first.all(); got[len(got)-1] != "cut" {
 				t.Errorf("%s: the first half ends with %q", word, got)
 			}
-			if got := second.all(); len(got) != 2 || !strings.Contains(got[0], `{"error":"destination handoff ended before completion"}`) {
+			// It ends in one way before it has been asked to make room, in another after.
+			if got := second.all(); len(got) != 2 || !strings.Contains(got[0], `{"error":"destination handoff ended before completion"}`) && !strings.Contains(got[0], `{"error":"All output transmitters closed"}`) {
 				t.Errorf("%s: the second half is %q", word, got)
 			}
 			first, second = p.both(400, 10)

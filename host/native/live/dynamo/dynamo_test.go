@@ -2,18 +2,22 @@ package dynamo_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/live/answer"
+	"github.com/dryserve/dryserve/host/native/live/discovery"
 	"github.com/dryserve/dryserve/host/native/live/dynamo"
 	"github.com/dryserve/dryserve/host/native/live/plane"
+	"github.com/dryserve/dryserve/internal/stand"
 )
 
 // What an aggregated worker records, with two ranks; all of it goes with it.
@@ -235,6 +239,57 @@ func TestStagger(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	s.Close()
+}
+
+// shaky is a place that does not work at first.
+type shaky struct {
+	discovery.Store
+	left atomic.Int32
+}
+
+func (s *shaky) Join(ctx context.Context) (discovery.Records, error) {
+	r, err := s.Store.Join(ctx)
+	if err == nil && s.left.Add(-1) >= 0 {
+		return broken{r}, nil
+	}
+	return r, err
+}
+
+// broken takes no cards.
+type broken struct{ discovery.Records }
+
+func (b broken) Put(bucket, key string, text []byte) error {
+	if bucket == discovery.Cards {
+		return errors.New("broken")
+	}
+	return b.Records.Put(bucket, key, text)
+}
+
+// A worker that cannot be recorded is not there at all; one that comes later is
+// tried again.
+func TestShakyPlace(t *testing.T) {
+	memory := &discovery.Memory{}
+	s := &shaky{Store: memory}
+	s.left.Store(2)
+	start(t, func(o *dynamo.Options) { o.Store, o.StaggerMs = s, func(int) float64 { return 1 } })
+	keys := func() int { return len(memory.Keys()) }
+	stand.Until(t, "the worker is recorded", func() bool { return keys() == 8 })
+	s = &shaky{Store: memory}
+	s.left.Store(1)
+	memory.Close()
+	again := &discovery.Memory{}
+	s.Store = again
+	o := options(t)
+	o.Store = s
+	if _, err := dynamo.Start(o); err == nil || err.Error() != "broken" {
+		t.Error(err)
+	}
+	if len(again.Keys()) > 0 {
+		t.Errorf("%q", again.Keys())
+	}
+	if _, err := again.Join(t.Context()); err == nil {
+		t.Error("the place is left open")
+	}
 }
 
 // The system server: metrics, health, and nothing else.

@@ -2,7 +2,6 @@ package dynamo_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -38,7 +37,8 @@ func files(t *testing.T) way {
 	}
 }
 
-// leaseTTL is that of the tests: shorter than usual, long enough for a busy machine.
+// leaseTTL is that of the workers, shorter than usual. The frontend, which ends with
+// its lease, has the usual one.
 const leaseTTL = 6 * time.Second
 
 // servers is etcd, and NATS for requests and events.
@@ -46,7 +46,7 @@ func servers(t *testing.T) way {
 	w := way{etcd: stand.Etcd(t), nats: stand.NATS(t)}
 	w.env = []string{
 		"DYN_DISCOVERY_BACKEND=etcd", "ETCD_ENDPOINTS=http://" + w.etcd.Address, "NATS_SERVER=nats://" + w.nats.Address,
-		"DYN_REQUEST_PLANE=nats", "DYN_EVENT_PLANE=nats", fmt.Sprint("ETCD_LEASE_TTL=", leaseTTL.Seconds()),
+		"DYN_REQUEST_PLANE=nats", "DYN_EVENT_PLANE=nats",
 	}
 	w.with = func(o *dynamo.Options) {
 		log := slog.New(slog.NewTextHandler(t.Output(), nil))

@@ -30,14 +30,21 @@ func quick() config.Engine {
 	return e
 }
 
-// start launches workers and stops them at the end of the test.
-func start(t *testing.T, change func(*dynamo.Options)) (*dynamo.Site, dynamo.Options) {
-	t.Helper()
+// options describe a quick worker.
+func options(t *testing.T) dynamo.Options {
 	o := dynamo.Options{
 		Engine: quick(), Workers: 1, StaggerMs: func(int) float64 { return 0 }, Namespace: "dynamo", Component: "backend", Endpoint: "generate",
 		Model: card.Model{Name: "m1", Path: "../card/testdata/model"}, Root: t.TempDir(), Host: "127.0.0.1", Port: "0", EventHost: "127.0.0.1",
 		Clock: clock.NewWall(true), Log: slog.New(slog.DiscardHandler),
 	}
+	o.Meter = meter.New(o.Engine.Backend, o.Workers, o.Engine.DPSize)
+	return o
+}
+
+// start launches workers and stops them at the end of the test.
+func start(t *testing.T, change func(*dynamo.Options)) (*dynamo.Site, dynamo.Options) {
+	t.Helper()
+	o := options(t)
 	if change != nil {
 		change(&o)
 	}
@@ -112,9 +119,11 @@ func newFrontend(t *testing.T, address string) *frontend {
 func (f *frontend) ask(path, body string) string {
 	f.t.Helper()
 	f.n++
-	info, _ := json.Marshal(map[string]string{"address": f.listener.Addr().String(), "subject": fmt.Sprint("s", f.n), "context": "c", "stream_type": "response"})
+	id := fmt.Sprintf("00000000-0000-4000-8000-%012d", f.n)
+	info, _ := json.Marshal(map[string]string{"address": f.listener.Addr().String(), "subject": fmt.Sprint("s", f.n), "context": id, "stream_type": "response"})
 	control, _ := json.Marshal(map[string]any{
-		"id": fmt.Sprintf("00000000-0000-4000-8000-%012d", f.n), "payload_codec": "json", "connection_info": map[string]string{"transport": "tcp_server", "info": string(info)},
+		"id": id, "request_type": "single_in", "response_type": "many_out", "payload_codec": "json",
+		"connection_info": map[string]string{"transport": "tcp_server", "info": string(info)},
 	})
 	b, err := wire.AppendRequest(nil, wire.Request{Path: path, Headers: map[string]string{}, Payload: wire.AppendTwoPart(nil, control, []byte(body))})
 	if err != nil {

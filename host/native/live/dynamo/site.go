@@ -87,6 +87,7 @@ type Site struct {
 	mu      sync.Mutex
 	workers []*unit
 	leaving bool
+	same    json.RawMessage // card of all workers, once it is made
 }
 
 // Start listens and launches the first worker; the others follow.
@@ -94,9 +95,16 @@ func Start(o Options) (*Site, error) {
 	s := &Site{o: o}
 	var err error
 	if err = s.open(); err != nil {
+		s.discard()
 		return nil, err
 	}
 	s.calls = o.Meter.Calls()
+	if server, ok := s.plane.(*plane.Server); ok {
+		s.calls.Crowd(func() (running, mayRun, waiting, mayWait int, refused int64) {
+			c := server.Crowd()
+			return c.Running, c.MayRun, c.Waiting, c.MayWait, c.Refused
+		})
+	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.loops.Go(s.plane.Serve)
 	if err := s.serveSystem(); err != nil {
@@ -122,6 +130,7 @@ func (s *Site) open() (err error) {
 	s.store, s.plane, s.events = o.Store, o.Requests, o.Events
 	if s.plane == nil {
 		if s.plane, err = plane.Listen(net.JoinHostPort(o.Host, o.Port), "", o.Log); err != nil {
+			s.plane = nil // not a nil *plane.Server
 			return fmt.Errorf("requests cannot be taken at %s: %w", net.JoinHostPort(o.Host, o.Port), err)
 		}
 	}
@@ -130,7 +139,7 @@ func (s *Site) open() (err error) {
 	}
 	if s.store == nil {
 		if s.store, err = discovery.Open(o.Root, o.Log.Warn); err != nil {
-			s.plane.Close()
+			s.store = nil // not a nil *discovery.Files
 			return fmt.Errorf("the records at %s cannot be used: %w", o.Root, err)
 		}
 	}
@@ -143,15 +152,37 @@ func (s *Site) publishes() bool {
 	return s.o.Engine.EnablePrefixCaching && s.o.Engine.Role != config.Decode
 }
 
-// card describes worker number i.
-func (s *Site) card(i int) (json.RawMessage, error) {
+// card describes worker number i. The model's files are read once if all workers
+// have the same card.
+func (s *Site) card(i int) (c json.RawMessage, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.same != nil {
+		return s.same, nil
+	}
 	m, e := s.o.Model, &s.o.Engine
 	m.BlockSize, m.Context, m.Blocks = e.BlockSize, e.MaxModelLen, e.NumGPUBlocks
 	m.MaxSeqs, m.MaxTokens, m.Ranks, m.Publishes, m.Role = e.MaxNumSeqs, e.MaxNumBatchedTokens, e.DPSize, e.EnablePrefixCaching, e.Role
 	if i < len(s.o.Handoff.Ports) {
 		m.Bootstrap = card.Bootstrap{Host: s.o.Handoff.Host, Port: s.o.Handoff.Ports[i]}
 	}
-	return m.Card()
+	if c, err = m.Card(); err == nil && len(s.o.Handoff.Ports) == 0 {
+		s.same = c
+	}
+	return c, err
+}
+
+// discard closes what has been opened for a site that does not come to be.
+func (s *Site) discard() {
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.plane != nil {
+		s.plane.Close()
+	}
+	if s.events != nil {
+		s.events.Close()
+	}
 }
 
 // launchLater launches a worker when its time has come; if that fails, again and
@@ -175,7 +206,7 @@ func (s *Site) launchLater(i int, afterMs float64) {
 }
 
 // relaunch is how long after a failure a worker is launched again.
-const relaunch = 5 * time.Second
+const relaunch = time.Second
 
 // gone reports whether the workers leave.
 func (s *Site) gone() bool {
@@ -240,7 +271,7 @@ func (s *Site) launch(i int) error {
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(s.ctx)
 	s.loops.Go(func() { w.loop.Run(ctx) })
-	if err = s.plane.Handle(w.endpoint, w.counted(w.endpoint.Name, w.generate)); err == nil {
+	if err = w.handle(w.endpoint, w.generate); err == nil {
 		err = w.register()
 	}
 	s.mu.Lock()
@@ -256,6 +287,9 @@ func (s *Site) launch(i int) error {
 		return err
 	}
 	s.calls.Uptime(card.Hex(w.endpoint.Instance))
+	if len(w.tells) > 0 {
+		s.calls.Publisher(w.endpoint.Namespace, w.endpoint.Component, card.Hex(w.endpoint.Instance))
+	}
 	s.o.Log.Info("worker", "instance", card.Hex(w.endpoint.Instance), "address", s.plane.Address(), "endpoint", s.o.Namespace+"."+s.o.Component+"."+s.o.Endpoint)
 	return nil
 }

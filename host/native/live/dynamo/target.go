@@ -70,7 +70,7 @@ func (w *unit) target(ctx context.Context, a *reply, q worker.Request, id handof
 				return complete
 			}
 		}
-		if t.over && !t.end.Active() {
+		if t.over && !t.end.Completed() {
 			if t.end.Accepted() {
 				return fail(a.to, handoffEnded)
 			}
@@ -93,6 +93,8 @@ func (t *target) heard(h handoff.Heard) {
 	case handoff.Registered:
 		t.conn.Met()
 		t.session.Reset(duration(t.w.site.o.Handoff.TimeoutMs) + spare)
+	case handoff.Complete:
+		t.session.Stop()
 	case handoff.Held:
 		t.session.Reset(duration(t.w.site.o.Handoff.TimeoutMs+m.Timing.TransferMs(t.missing)) + spare)
 	}
@@ -113,9 +115,6 @@ func (t *target) hear() (ended, complete bool) {
 			t.do(t.end.Room(t.missing))
 		case worker.Activated, worker.Idle:
 			t.do(t.end.Activated(f.Fact == worker.Activated))
-			if t.end.Active() {
-				t.session.Stop()
-			}
 		}
 	}
 	tokens, cached, last := t.ear.now()
@@ -142,11 +141,10 @@ func (t *target) do(list []handoff.Step) {
 				t.job.Activate()
 			}
 		case handoff.AskCancel:
-			asked := t.job != nil
-			if asked {
+			if t.job != nil {
 				t.job.Cancel()
 			}
-			t.do(t.end.Cancelled(asked))
+			t.do(t.end.Cancelled(t.job != nil))
 		case handoff.End:
 			t.over = true
 		}
@@ -156,7 +154,7 @@ func (t *target) do(list []handoff.Step) {
 // close ends the dialogue. A source that has yet to hear of the activation is
 // given the time for it.
 func (t *target) close(ctx context.Context) {
-	if !t.end.Active() || t.over || ctx.Err() != nil {
+	if !t.end.Active() || t.end.Completed() || t.over || ctx.Err() != nil {
 		t.conn.Close()
 		return
 	}

@@ -3,12 +3,14 @@ package dynamo
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/engine"
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/discovery"
 	"github.com/dryserve/dryserve/host/native/live/events"
+	"github.com/dryserve/dryserve/host/native/live/meter"
 	"github.com/dryserve/dryserve/host/native/live/plane"
 	"github.com/dryserve/dryserve/host/native/live/wire"
 	"github.com/dryserve/dryserve/host/native/live/worker"
@@ -33,6 +35,8 @@ type unit struct {
 	tells   []*events.Publisher
 	natives []*events.Native    // by rank; none: nobody wants them
 	all     []*events.Publisher // those that are recorded, in this order
+
+	handled []card.Endpoint
 }
 
 // newUnit joins as worker number i and opens its publishers.
@@ -121,6 +125,9 @@ func (w *unit) openNative(i int) error {
 // close takes the worker away.
 func (w *unit) close() {
 	w.records.Leave()
+	for _, e := range w.handled {
+		w.site.plane.Forget(e)
+	}
 	if w.stop != nil {
 		w.stop()
 	}
@@ -167,7 +174,7 @@ func (w *unit) register() error {
 	for rank, p := range w.tells {
 		query := e
 		query.Name = card.QueryName(p.ID)
-		if err := s.plane.Handle(query, w.counted(query.Name, w.query(rank))); err != nil {
+		if err := w.handle(query, w.query(rank)); err != nil {
 			return err
 		}
 		if err := w.records.Put(discovery.Instances, query.Key(), query.Record(by)); err != nil {
@@ -180,14 +187,30 @@ func (w *unit) register() error {
 	return nil
 }
 
+// handle lets an endpoint answer, and counts its calls.
+func (w *unit) handle(e card.Endpoint, h plane.Handler) error {
+	w.handled = append(w.handled, e)
+	return w.site.plane.Handle(e, w.counted(e.Name, h))
+}
+
 // counted counts the calls of an endpoint.
 func (w *unit) counted(name string, h plane.Handler) plane.Handler {
 	e := w.endpoint
 	calls := w.site.calls.Endpoint(e.Namespace, e.Component, name, card.Hex(e.Instance))
 	return func(ctx context.Context, c wire.Control, body []byte, to *plane.Stream) bool {
+		came := time.Now()
+		if c.SentNs > 0 {
+			calls.Travelled(came.Sub(time.Unix(0, c.SentNs)))
+		}
 		end := calls.Begin(len(body))
 		complete := h(ctx, c, body, to)
 		end(to.Sent, ctx.Err() != nil)
+		if !to.Began.IsZero() {
+			calls.Answered(to.Began.Sub(came))
+		}
+		if to.Broken {
+			calls.Failed(meter.PublishResponse)
+		}
 		return complete
 	}
 }

@@ -144,6 +144,8 @@ const heartbeat = time.Second
 // NewPasses returns the passes of a worker, a decimal number, with so many ranks.
 func NewPasses(p *Publisher, worker string, ranks int) *Passes {
 	x := &Passes{pub: p, worker: worker, counts: make([]uint64, ranks)}
+	x.mu.Lock() // the first beat waits until its timer is there
+	defer x.mu.Unlock()
 	x.timer = time.AfterFunc(heartbeat, x.beat)
 	return x
 }

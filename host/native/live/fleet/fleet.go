@@ -23,6 +23,7 @@ import (
 	"github.com/dryserve/dryserve/core/rng"
 	"github.com/dryserve/dryserve/core/router"
 	"github.com/dryserve/dryserve/core/seq"
+	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/host/native/live/clock"
 	"github.com/dryserve/dryserve/host/native/live/worker"
 )
@@ -53,8 +54,10 @@ type Options struct {
 	Mode      Mode
 	Router    config.Router // KV: checked
 	Tracking  seq.Hashing   // KV: how the blocks of live prompts are named
-	Seed      uint64        // of lots
-	Clock     clock.Clock
+	// Prompts is where a router with a load model reads how long prompts take.
+	Prompts *config.GridTable
+	Seed    uint64 // of lots
+	Clock   clock.Clock
 	// Warn is told, once, of what should not happen; it may be nil.
 	Warn func(text string, args ...any)
 	// Observer watches worker number i; it may be nil.
@@ -73,6 +76,7 @@ type Fleet struct {
 	turn     int
 	lots     rng.Wyrand
 	router   *router.Router // nil unless Mode is KV
+	predict  timing.Model   // of prompts, with Prompts
 	jobs     []*Job         // by tag, of the router's
 	free     []uint32
 	warned   bool
@@ -83,7 +87,12 @@ func New(o Options) *Fleet {
 	f := &Fleet{o: o, bornMs: o.Clock.NowMs(), loads: make([]int, o.Workers), lots: rng.Wyrand(o.Seed)}
 	if o.Mode == KV {
 		o.Engine.EmitKVEvents = true
-		f.router = router.New(router.Params{Config: o.Router, BlockSize: o.Engine.BlockSize, Seed: o.Seed})
+		f.router = router.New(router.Params{Config: o.Router, BlockSize: o.Engine.BlockSize, Seed: o.Seed, Predicts: o.Prompts != nil})
+	}
+	if o.Prompts != nil {
+		e := o.Engine
+		e.Timing, e.SpeedupRatio = config.Timing{Kind: config.Grid, Grid: o.Prompts}, 0 // as in the reference the router knows of no speedup
+		f.predict = timing.New(e)
 	}
 	for i := range o.Workers {
 		launch := f.bornMs + LaunchMs(i, o.Workers, o.StaggerMs)

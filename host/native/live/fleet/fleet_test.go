@@ -251,3 +251,42 @@ func TestStops(t *testing.T) {
 		}
 	})
 }
+
+// With a load model the router reckons that prompts get done as a grid says, not
+// only when they are: a worker is free for the next before it has said so.
+func TestPredictedLoad(t *testing.T) {
+	for predicts, want := range map[bool]string{false: "[1 2]", true: "[2 1]"} {
+		synctest.Test(t, func(t *testing.T) {
+			e := fixed()
+			e.NumGPUBlocks, e.Timing.PrefillMs, e.SpeedupRatio = 1000, 5000, 1
+			rc := config.DefaultRouter()
+			rc.TrackActiveBlocks, rc.LoadModel = false, config.PredictedLoad
+			o := fleet.Options{Engine: e, Workers: 2, Mode: fleet.KV, Router: rc, Seed: 1}
+			if predicts {
+				// Long prompts take 10 ms, short ones a second.
+				o.Prompts = &config.GridTable{
+					PrefillBatch: []float64{1, 2}, PrefillISL: []float64{40, 400}, PrefillPrefix: []float64{0, 1000}, PrefillMs: []float64{1000, 1000, 10, 10, 1000, 1000, 10, 10},
+					DecodeBatch: []float64{1, 2}, DecodeContext: []float64{1, 2}, DecodeMs: []float64{1, 1, 1, 1},
+				}
+				if f := o.Prompts.Check(); !f.OK() {
+					t.Fatal(f)
+				}
+			}
+			r := start(t, o)
+			defer r.stop()
+			r.ask(1000, 400, 1)
+			before := r.counts()
+			r.ask(2000, 40, 1)
+			time.Sleep(50 * time.Millisecond)
+			r.ask(3000, 40, 1)
+			time.Sleep(20 * time.Second) // a request enters between two passes
+			got := r.counts()
+			if before == "[0 1]" { // whichever was first
+				got = "[" + got[3:4] + " " + got[1:2] + "]"
+			}
+			if got != want {
+				t.Errorf("predictions %v: %s, want %s", predicts, got, want)
+			}
+		})
+	}
+}

@@ -157,8 +157,23 @@ func (f *Fleet) forget(j *Job) {
 	f.free = append(f.free, j.tag)
 }
 
+// predictions answers what the router asks in the middle of a call.
+func (f *Fleet) predictions(fault router.Fault) router.Fault {
+	for {
+		q, asks := f.router.Asks()
+		if !asks {
+			return fault
+		}
+		ms := f.predict.Prefill(1, q.Tokens+q.Prefix, q.Prefix)
+		if next := f.router.Answer(router.Nanos(ms), true); fault.OK() {
+			fault = next
+		}
+	}
+}
+
 // placed books what the router's last call has placed.
 func (f *Fleet) placed(fault router.Fault) (ready []dispatch) {
+	fault = f.predictions(fault)
 	for _, p := range f.router.Placed() {
 		j := f.jobs[p.Tag]
 		j.worker, j.handle, j.request.Rank = p.Worker, p.Request, p.Rank

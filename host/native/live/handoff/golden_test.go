@@ -132,7 +132,7 @@ func TestGoldenDialogues(t *testing.T) {
 			}
 			play(list)
 		}
-		if d := cmp.Diff(string(toSource), string(said)); d != "" || !target.Active() {
+		if d := cmp.Diff(string(toSource), string(said)); d != "" || !target.Active() || !target.Completed() {
 			t.Errorf("%s, %d: the target (-reference +ours)\n%s", c.file, c.stream, d)
 		}
 	}
@@ -192,8 +192,12 @@ func TestMalformed(t *testing.T) {
 func FuzzReadFrame(f *testing.F) {
 	for file, stream := range map[string]int{"bootstrap_vllm_source_first.jsonl": 6, "bootstrap_sglang_destination_first.jsonl": 5} {
 		a, b := captured(f, file, stream)
-		f.Add(a[len(Hello):])
-		f.Add(b)
+		for _, stream := range [][]byte{a[len(Hello):], b} {
+			id, list := messages(f, stream)
+			for _, m := range list { // short inputs are made shorter sooner
+				f.Add(AppendFrame(nil, id, m))
+			}
+		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for r := bytes.NewReader(b); ; {
@@ -210,41 +214,64 @@ func FuzzReadFrame(f *testing.F) {
 	})
 }
 
-// Whatever is said to the two ends, they neither panic nor speak for ever.
+// Whatever is said to the two ends, and whatever their engines do meanwhile, they
+// neither panic nor speak for ever, and no source releases a prompt twice.
 func FuzzDialogue(f *testing.F) {
-	a, b := captured(f, "bootstrap_vllm_source_first.jsonl", 6)
-	f.Add(a[len(Hello):], true)
-	f.Add(b, false)
-	f.Fuzz(func(t *testing.T, b []byte, first bool) {
+	f.Add([]byte{0x01, 0x13, 0x06, 0x33, 0x07}, true)
+	f.Add([]byte{0x01, 0x03, 0x06, 0x33, 0x02, 0x12, 0x0a, 0x0b, 0x0c, 0x0d, 0xf3}, false)
+	f.Fuzz(func(t *testing.T, script []byte, first bool) {
 		order := SourceFirst
 		if !first {
 			order = DestinationFirst
 		}
-		r := bytes.NewReader(b)
-		var source *Source
-		target := (*Target)(nil)
-		for n := 0; ; n++ {
-			id, m, err := ReadFrame(r)
-			if err != nil {
-				return
-			}
-			if source == nil {
-				source, target = NewSource(id.Handoff, order, Timing{}), NewTarget(id.Handoff)
-				list := source.Begin()
-				for len(list) > 0 && list[0].Kind == Compute {
-					list = source.Computed()
-				}
-			}
-			if list, err := source.Hear(m); err == nil && len(list) > 4 {
+		source, target := NewSource(UUID{1}, order, Timing{}), NewTarget(UUID{1})
+		released, computing, moving := 0, false, false
+		play := func(list []Step) {
+			if len(list) > 3 {
 				t.Fatalf("%d steps", len(list))
 			}
-			if !target.Busy() {
-				if list, err := target.Hear(m); err == nil && len(list) > 2 {
-					t.Fatalf("%d steps", len(list))
+			for _, x := range list {
+				switch x.Kind {
+				case Compute:
+					computing = true
+				case Transfer:
+					moving = true
+				case Release:
+					released++
 				}
-			} else {
-				target.Activated(n%2 == 0)
 			}
+		}
+		play(source.Begin())
+		for _, b := range script {
+			n := b >> 4
+			m := Message{
+				Kind: Kind(b & 15), ID: uint64(n & 7), Action: Action(n % 3), Outcome: Outcome{Word: Word(n >> 2)}, Handoff: UUID{1 + n>>3},
+				Tokens: uint64(n), Engine: "vllm",
+			}
+			switch {
+			case m.Kind > ProtocolError && computing:
+				computing = false
+				play(source.Computed())
+			case m.Kind > ProtocolError && moving:
+				moving = false
+				play(source.Transferred())
+			case m.Kind > ProtocolError:
+				if target.Busy() {
+					_, _ = target.Activated(n&1 == 0), target.Cancelled(n&2 == 0)
+				}
+			default:
+				list, err := source.Hear(m)
+				if err != nil && err.Error() == "" && m.Kind != Abort && m.Kind != ProtocolError {
+					t.Fatalf("%+v fails without a word", m)
+				}
+				play(list)
+				if !target.Busy() {
+					_, _ = target.Hear(m)
+				}
+			}
+		}
+		if released > 1 {
+			t.Fatalf("the prompt is released %d times", released)
 		}
 	})
 }

@@ -17,17 +17,21 @@ type Target struct {
 	asked    bool // for room
 	accepted bool
 	active   bool
+	complete bool
 }
 
 // NewTarget returns the end of a worker that has just registered.
 func NewTarget(handoff UUID) *Target { return &Target{handoff: handoff, answers: map[uint64]Outcome{}} }
 
-// Accepted reports whether the engine has taken the prompt; Active, whether it
-// decodes. Once it does the dialogue does not matter any more.
+// Accepted reports whether the engine has taken the prompt.
 func (t *Target) Accepted() bool { return t.accepted }
 
-// Active: see Accepted.
+// Active reports whether the engine decodes.
 func (t *Target) Active() bool { return t.active }
+
+// Completed reports whether the source has said that all is done. If it leaves
+// before, the handoff has failed, whatever the engine has decoded.
+func (t *Target) Completed() bool { return t.complete }
 
 // Busy reports whether the engine is asked to do something. Nothing may be heard
 // until it has.
@@ -45,8 +49,11 @@ func (t *Target) Hear(m Message) ([]Step, error) {
 		return nil, errors.New("the source is overloaded")
 	case t.registered && m.Kind == Do:
 		return t.do(m)
-	case t.registered && m.Kind == Held, t.registered && m.Kind == Complete:
+	case t.registered && m.Kind == Held:
 		return nil, nil // the time of the transfer is the source's business
+	case t.active && m.Kind == Complete:
+		t.complete = true
+		return nil, nil
 	}
 	return nil, fmt.Errorf("unexpected source bootstrap message: %s", m.describe())
 }
@@ -60,6 +67,9 @@ func (t *Target) do(m Message) ([]Step, error) {
 	}
 	if m.Handoff != t.handoff {
 		return t.fail(m.ID, fmt.Sprintf("destination action handoff HandoffId(%s) does not match bootstrap handoff HandoffId(%s)", m.Handoff, t.handoff)), nil
+	}
+	if m.Action == Cancel && !t.asked {
+		return nil, errors.New("there is nothing to cancel")
 	}
 	t.waiting, t.waits = true, m.ID
 	switch m.Action {

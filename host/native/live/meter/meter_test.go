@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -103,7 +104,10 @@ func TestGoldenCalls(t *testing.T) {
 	m := meter.New(config.VLLM, 1, 1)
 	c := m.Calls()
 	c.Uptime("b84a931f29887323")
+	c.Publisher("dynamo", "backend", "b84a931f29887323")
+	c.Crowd(func() (int, int, int, int, int64) { return 3, 10000, 2, 40000, 1 })
 	e := c.Endpoint("dynamo", "backend", "generate", "b84a931f29887323")
+	e.Failed(meter.PublishResponse)
 	if d := cmp.Diff(shape(string(want)), shape(page(m))); d != "" {
 		t.Errorf("(-reference +ours):\n%s", d)
 	}
@@ -112,5 +116,43 @@ func TestGoldenCalls(t *testing.T) {
 	const labels = `{dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo",worker_id="b84a931f29887323"} `
 	has(t, page(m), `dynamo_component_requests_total`+labels+`2`, `dynamo_component_request_bytes_total`+labels+`150`, `dynamo_component_response_bytes_total`+labels+`7`,
 		`dynamo_component_cancellation_total`+labels+`1`, `dynamo_component_inflight_requests`+labels+`1`)
+	query := c.Endpoint("dynamo", "backend", "worker_kv_query_source_1", "b84a931f29887323").Begin(1)
+	e.Travelled(2 * time.Millisecond)
+	e.Travelled(-time.Second) // clocks differ
+	e.Answered(20 * time.Millisecond)
+	e.Failed(meter.PublishResponse)
+	has(t, page(m), "dynamo_engine_request 1", "dynamo_request_queue 2", "dynamo_rejection_request_total 1", "dynamo_work_handler_pool_active_tasks 3", "dynamo_work_handler_queue_capacity 40000", "dynamo_work_handler_network_transit_seconds_sum 0.002", "dynamo_work_handler_network_transit_seconds_count 2",
+		`dynamo_work_handler_time_to_first_response_seconds_bucket{le="0.01"} 0`, `dynamo_work_handler_time_to_first_response_seconds_bucket{le="0.025"} 1`,
+		`dynamo_component_errors_total{dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo",error_type="publish_response",worker_id="b84a931f29887323"} 2`)
+	query(1, false)
 	second(1, false)
+	has(t, page(m), "dynamo_engine_request 0")
+}
+
+// Of all names of the reference's system server one is absent: how long requests
+// wait for their turn.
+func TestNames(t *testing.T) {
+	text, err := os.ReadFile("testdata/names.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := meter.New(config.VLLM, 1, 1)
+	c := m.Calls()
+	c.Uptime("1")
+	c.Publisher("n", "c", "1")
+	c.Crowd(func() (int, int, int, int, int64) { return 0, 1, 0, 1, 0 })
+	e := c.Endpoint("n", "c", "e", "1")
+	e.Begin(1)(1, false)
+	e.Failed(meter.PublishResponse)
+	ours := page(m)
+	var absent []string
+	for name := range strings.FieldsSeq(string(text)) {
+		if !strings.Contains(ours, "# TYPE "+name+" ") {
+			absent = append(absent, strings.TrimPrefix(name, "dynamo_work_handler_"))
+		}
+	}
+	want := []string{"permit_wait_seconds"}
+	if d := cmp.Diff(want, absent); d != "" {
+		t.Errorf("(-known +absent):\n%s", d)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"time"
 
 	"github.com/dryserve/dryserve/host/native/live/answer"
 )
@@ -73,6 +74,8 @@ const maxChoices = 128
 
 // read reads and checks a request.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, k kind) (*call, failure) {
+	limit := http.NewResponseController(w)
+	_ = limit.SetReadDeadline(time.Now().Add(s.Patience)) // a recorder has none
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.MaxBodyBytes))
 	var large *http.MaxBytesError
 	switch {
@@ -81,12 +84,16 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, k kind) (*call, fa
 	case err != nil:
 		return nil, wrong("", "the body cannot be read to its end")
 	}
+	_ = limit.SetReadDeadline(time.Time{}) // else the server would wait for the rest of the body
 	return s.parse(text, k)
 }
 
 // parse is read for a body in memory.
 func (s *Server) parse(text []byte, k kind) (*call, failure) {
 	var b body
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, wrong("", "the body is empty; a JSON object is accepted")
+	}
 	if err := json.Unmarshal(text, &b); err != nil {
 		return nil, notBody(err)
 	}
@@ -141,6 +148,10 @@ func notBody(err error) failure {
 			return wrong("", "the body is of the JSON type %s; an object is accepted", kind.Value)
 		}
 		return wrong(kind.Field, "%s is of the JSON type %s; %s is accepted", kind.Field, kind.Value, accepted(kind.Type))
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return wrong("", "the body is not JSON: %v, at byte %d; an object is accepted", err, syntax.Offset)
 	}
 	return wrong("", "the body is not JSON; an object is accepted")
 }

@@ -299,10 +299,11 @@ func (k *choice) thought(i int) (thought, mark bool) {
 // serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, kind kind) {
 	cameMs := s.Clock.NowMs()
-	if s.draining.Load() {
+	if !s.enter() {
 		s.refuse(w, unavailable("the server is shutting down"))
 		return
 	}
+	defer s.leave()
 	plan := s.Faults.Next(time.Now())
 	if plan.Wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((plan.Wait+time.Second-1)/time.Second)))

@@ -35,7 +35,7 @@ func TestRefusals(t *testing.T) {
 	s := start(t, instant(), nil)
 	const bad = "400 invalid_request_error"
 	for _, c := range []struct{ path, body, want string }{
-		{text, `{`, bad + `: the body is not JSON; an object is accepted`},
+		{text, `{`, bad + `: the body is not JSON: unexpected end of JSON input, at byte 1; an object is accepted`},
 		{text, `[]`, bad + `: the body is of the JSON type array; an object is accepted`},
 		{text, `{}`, bad + ` model: model is missing; "m" is accepted`},
 		{text, `{"model":"x"}`, `404 invalid_request_error model model_not_found: the model "x" does not exist`},

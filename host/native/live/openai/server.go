@@ -14,12 +14,14 @@
 //     client goes, when it fails, and when the connection is broken on purpose.
 //   - an error is either a status with OpenAI's error object, or, once a stream
 //     has begun, an event with it.
-//   - a reader that does not read stops its own answer only.
+//   - a reader that does not read stops its own answer only, and is given up after
+//     a while.
 package openai
 
 import (
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,7 +59,12 @@ type Options struct {
 	ChatTokens    int    // length of a chat's answer where the request does not say
 	Seed          uint64 // of answers and of ids
 	MaxBodyBytes  int64
+	Patience      time.Duration // how long a client may take to send its body, or read nothing; 0: patience
 }
+
+// patience is how long clients are usually waited for. One that is there but
+// neither sends nor reads would keep its connection for ever.
+const patience = 5 * time.Minute
 
 // completionTokens is the length of a completion where the request does not
 // say: OpenAI's default.
@@ -70,13 +77,19 @@ type Server struct {
 	format   format
 	count    atomic.Uint64 // of requests
 	draining atomic.Bool
+	mu       sync.Mutex
+	active   int           // requests under way
+	drained  chan struct{} // closed once it drains and none is under way
 	created  int64
 	started  time.Time
 }
 
 // New returns a server.
 func New(o Options) *Server {
-	s := &Server{Options: o, mux: http.NewServeMux(), started: time.Now(), created: time.Now().Unix(), format: formatOf(o.Tokenizer)}
+	if o.Patience == 0 {
+		o.Patience = patience
+	}
+	s := &Server{Options: o, mux: http.NewServeMux(), started: time.Now(), created: time.Now().Unix(), format: formatOf(o.Tokenizer), drained: make(chan struct{})}
 	s.mux.HandleFunc("POST /v1/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, completions) })
 	s.mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, chats) })
 	s.mux.HandleFunc("GET /v1/models", s.models)
@@ -97,10 +110,46 @@ func New(o Options) *Server {
 	return s
 }
 
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.RequestURI == "*" { // to which the mux has no words
+		s.unknown(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
 
-// Drain refuses requests from now on; those under way go on.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Drain refuses requests from now on; those under way go on. It is to be called
+// once.
+func (s *Server) Drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining.Store(true)
+	if s.active == 0 {
+		close(s.drained)
+	}
+}
+
+// Drained is closed when the last request under way has ended, after Drain.
+func (s *Server) Drained() <-chan struct{} { return s.drained }
+
+// enter counts a request, unless the server drains; leave is its end.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining.Load() {
+		return false
+	}
+	s.active++
+	return true
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active--; s.active == 0 && s.draining.Load() {
+		close(s.drained)
+	}
+}
 
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	b := append([]byte(`{"object":"list","data":[`), s.card()...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
 )
@@ -12,7 +13,7 @@ import (
 type stream struct {
 	x     *exchange
 	w     http.ResponseWriter
-	flush func() error
+	out   *http.ResponseController
 	buf   []byte
 	head  []byte // of every event
 	begun bool
@@ -41,7 +42,7 @@ func (x *exchange) stream(ctx context.Context, w http.ResponseWriter) {
 	if x.call.kind == chats {
 		object = "chat.completion.chunk"
 	}
-	s := &stream{x: x, w: w, flush: http.NewResponseController(w).Flush}
+	s := &stream{x: x, w: w, out: http.NewResponseController(w)}
 	s.head = append(x.head([]byte("data: "), object), `,"choices":[`...)
 	s.due.tokens, s.due.ended = make([]int, len(x.choices)), make([]bool, len(x.choices))
 	s.fault = x.faultsAt()
@@ -154,9 +155,10 @@ func (s *stream) push() bool {
 	if len(s.buf) == 0 {
 		return true
 	}
+	_ = s.out.SetWriteDeadline(time.Now().Add(s.x.server.Patience)) // a recorder has none
 	_, err := s.w.Write(s.buf)
 	s.buf = s.buf[:0]
-	return err == nil && s.flush() == nil
+	return err == nil && s.out.Flush() == nil
 }
 
 // token appends the event of the next token.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
 )
@@ -31,6 +32,7 @@ func (x *exchange) whole(ctx context.Context, w http.ResponseWriter) {
 	if x.faults.Disconnect {
 		panic(http.ErrAbortHandler)
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(x.server.Patience)) // a recorder has none
 	respond(w, http.StatusOK, x.object())
 }
 

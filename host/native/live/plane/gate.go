@@ -15,6 +15,20 @@ type gate struct {
 	mu      sync.Mutex
 	running int
 	queue   []func()
+	refused int64
+}
+
+// Crowd is how full a server is: requests that are answered and that wait, how many
+// there may be of each, and how many were refused.
+type Crowd struct {
+	Running, MayRun, Waiting, MayWait int
+	Refused                           int64
+}
+
+func (g *gate) crowd() Crowd {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return Crowd{g.running, g.run, len(g.queue), g.wait, g.refused}
 }
 
 // enter runs f beside others, now or when its turn comes. It is false if there are
@@ -29,6 +43,7 @@ func (g *gate) enter(f func()) bool {
 	case len(g.queue) <= g.wait:
 		g.queue = append(g.queue, f)
 	default:
+		g.refused++
 		return false
 	}
 	return true

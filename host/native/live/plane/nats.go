@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/dryserve/dryserve/host/native/live/card"
+	"github.com/dryserve/dryserve/host/native/live/wire"
 )
 
 // queueGroup is what subscribers to a subject have in common: each request goes to
@@ -26,14 +28,15 @@ type Subjects struct {
 	service service
 	ended   chan struct{}
 
-	mu   sync.Mutex
-	subs []*nats.Subscription
+	mu     sync.Mutex
+	subs   map[string]*nats.Subscription // by subject
+	closed bool
 }
 
 // OverNATS takes requests for the endpoints of a component, over a connection that
 // stays the caller's. version is that of the service.
 func OverNATS(conn *nats.Conn, namespace, component, version string, log *slog.Logger) (*Subjects, error) {
-	s := &Subjects{desk: newDesk(log), conn: conn, ended: make(chan struct{})}
+	s := &Subjects{desk: newDesk(log), conn: conn, ended: make(chan struct{}), subs: map[string]*nats.Subscription{}}
 	s.service = service{
 		Name: card.Slug(namespace + "_" + component), ID: rand.Text(), Version: version,
 		description: "Dynamo component " + component + " in namespace " + namespace, started: time.Now().UTC(),
@@ -55,7 +58,7 @@ func (s *Subjects) subscribe(subject, group string, hear nats.MsgHandler) error 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.subs = append(s.subs, sub)
+	s.subs[subject] = sub
 	return nil
 }
 
@@ -86,10 +89,25 @@ func (s *Subjects) Handle(e card.Endpoint, h Handler) error {
 	return s.conn.FlushTimeout(dialTime)
 }
 
+// Forget takes an endpoint away.
+func (s *Subjects) Forget(e card.Endpoint) {
+	s.mu.Lock()
+	sub := s.subs[e.Subject()]
+	delete(s.subs, e.Subject())
+	s.mu.Unlock()
+	if sub == nil {
+		return
+	}
+	_ = sub.Unsubscribe()
+	s.service.mu.Lock()
+	defer s.service.mu.Unlock()
+	s.service.points = slices.DeleteFunc(s.service.points, func(p *point) bool { return p.Subject == e.Subject() })
+}
+
 // reply begins to serve a request and says so: with nothing, before anything is
 // served. Who has sent what is no request hears nothing.
 func (s *Subjects) reply(h Handler, m *nats.Msg) error {
-	serve, err := s.understand(h, m.Data)
+	serve, err := s.understand(h, m.Data, m.Header.Get(wire.SentHeader))
 	if err != nil {
 		return err
 	}
@@ -109,10 +127,10 @@ func (s *Subjects) Serve() { <-s.ended }
 func (s *Subjects) Close() {
 	s.stop()
 	s.mu.Lock()
-	subs := s.subs
-	s.subs = nil
+	subs, closed := s.subs, s.closed
+	s.subs, s.closed = map[string]*nats.Subscription{}, true
 	s.mu.Unlock()
-	if subs == nil {
+	if closed {
 		return
 	}
 	for _, sub := range subs {

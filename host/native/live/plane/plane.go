@@ -21,6 +21,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ import (
 type Plane interface {
 	// Handle lets an endpoint answer.
 	Handle(e card.Endpoint, h Handler) error
+	// Forget takes an endpoint away; its requests under way go on.
+	Forget(e card.Endpoint)
 	// Transport is how its requests travel.
 	Transport() card.Transport
 	// Address is where requests are taken.
@@ -74,8 +77,9 @@ func (d *desk) Drain(ctx context.Context) error {
 	}
 }
 
-// understand reads a two-part message. serve answers it.
-func (d *desk) understand(h Handler, payload []byte) (serve func(), err error) {
+// understand reads a two-part message. sent is when it was sent, if the frontend
+// says so. serve answers it.
+func (d *desk) understand(h Handler, payload []byte, sent string) (serve func(), err error) {
 	header, body, err := wire.SplitTwoPart(payload)
 	if err != nil {
 		return nil, err
@@ -84,6 +88,7 @@ func (d *desk) understand(h Handler, payload []byte) (serve func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	c.SentNs, _ = strconv.ParseInt(sent, 10, 64) // no number: it does not say
 	return func() { d.answer(h, c, body) }, nil
 }
 
@@ -138,7 +143,9 @@ func listen(conn net.Conn, cancel context.CancelFunc) {
 // Stream is an answer under way. Its methods are for the handler's goroutine.
 type Stream struct {
 	Codec   wire.Codec
-	Sent    int64 // bytes
+	Sent    int64     // bytes
+	Began   time.Time // when the prologue was written; zero: not yet
+	Broken  bool      // the frontend could not be reached, or not be written to
 	log     *slog.Logger
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -158,6 +165,7 @@ func (t *Stream) open() bool {
 	if err != nil {
 		if t.ctx.Err() == nil {
 			t.log.Warn("the frontend cannot be reached for an answer", "address", t.address, "error", err)
+			t.Broken = true
 		}
 		t.cancel()
 		return false
@@ -246,7 +254,10 @@ func (t *Stream) write() bool {
 	t.Sent += int64(n)
 	t.buf = t.buf[:0]
 	if err != nil {
+		t.Broken = true
 		t.cancel()
+	} else if t.Began.IsZero() {
+		t.Began = time.Now()
 	}
 	return err == nil
 }

@@ -152,6 +152,16 @@ func TestSubjects(t *testing.T) {
 			}
 		}
 	}
+	gone := e
+	gone.Instance++
+	if err := s.Handle(gone, echo); err != nil {
+		t.Fatal(err)
+	}
+	s.Forget(gone)
+	s.Forget(gone)
+	if _, err := frontend.Request(gone.Subject(), c.payload("7"), stand.Long); err != nats.ErrNoResponders {
+		t.Error(err)
+	}
 	s.Close()
 	s.Close()
 	if _, err := frontend.Request(where, c.payload("7"), stand.Long); err == nil {
@@ -182,7 +192,7 @@ func listening(t *testing.T, h plane.Handler) (*plane.Server, card.Endpoint, net
 
 // Frames that come in any pieces are read, one after the other.
 func TestPieces(t *testing.T) {
-	_, e, conn := listening(t, echo)
+	s, e, conn := listening(t, echo)
 	c := newCaller(t)
 	b := append(c.frame(e, "7"), c.frame(e, "7")...)
 	for i := range b {
@@ -198,6 +208,15 @@ func TestPieces(t *testing.T) {
 		if got := strings.Join(c.whole(c.hear()), "|"); got != echoed {
 			t.Errorf("got  %s\nwant %s", got, echoed)
 		}
+	}
+	s.Forget(e)
+	if _, err := conn.Write(c.frame(e, "7")); err != nil {
+		t.Fatal(err)
+	}
+	const refused = "Server unavailable: unknown endpoint 1/a/b/c"
+	reply := make([]byte, 4+len(refused))
+	if _, err := io.ReadFull(conn, reply); err != nil || string(reply[4:]) != refused {
+		t.Errorf("%v, %q", err, reply)
 	}
 }
 

@@ -60,6 +60,13 @@ func (s *Server) Handle(e card.Endpoint, h Handler) error {
 	return nil
 }
 
+// Forget takes an endpoint away.
+func (s *Server) Forget(e card.Endpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.endpoints, e.Path())
+}
+
 // Serve takes connections until Close.
 func (s *Server) Serve() {
 	for {
@@ -120,6 +127,9 @@ func (s *Server) read(conn net.Conn) {
 	}
 }
 
+// Crowd is how full it is.
+func (s *Server) Crowd() Crowd { return s.gate.crowd() }
+
 // reply begins to serve a request and returns the reply: empty for success.
 func (s *Server) reply(q wire.Request) string {
 	s.mu.Lock()
@@ -128,7 +138,7 @@ func (s *Server) reply(q wire.Request) string {
 	if h == nil {
 		return "Server unavailable: unknown endpoint " + q.Path
 	}
-	serve, err := s.understand(h, q.Payload)
+	serve, err := s.understand(h, q.Payload, q.Headers[wire.SentHeader])
 	if err != nil {
 		s.log.Debug("a request cannot be understood", "path", q.Path, "error", err)
 		return "Read error: " + err.Error()

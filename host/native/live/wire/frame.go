@@ -171,7 +171,11 @@ type Control struct {
 	Address string // host:port to call
 	Subject string // which of its streams
 	Context string
+	SentNs  int64 // since 1970, by the frontend's clock; 0: it does not say
 }
+
+// SentHeader is the header with the time at which a frontend sent a request.
+const SentHeader = "x-frontend-send-ts-ns"
 
 // ParseControl reads the header of a request's payload.
 func ParseControl(text []byte) (c Control, err error) {
@@ -194,7 +198,7 @@ func ParseControl(text []byte) (c Control, err error) {
 	if err := json.Unmarshal([]byte(m.Connection.Info), &info); err != nil || info.Address == "" || info.Subject == "" {
 		return c, fmt.Errorf("the control message asks for transport %q without an address and a subject; tcp_server with both is accepted", m.Connection.Transport)
 	}
-	c = Control{m.ID, Codec(m.Codec), info.Address, info.Subject, info.Context}
+	c = Control{ID: m.ID, Codec: Codec(m.Codec), Address: info.Address, Subject: info.Subject, Context: info.Context}
 	if m.Codec == "" {
 		c.Codec = JSON
 	}

@@ -84,8 +84,8 @@ func (w *Worker) activate(t Ticket, nowMs float64) {
 }
 
 func (w *Worker) discharge(t Ticket, nowMs float64) {
-	rank := w.entries[t].rank
-	applied := w.g.ReleaseSource(rank, w.entries[t].handle) == engine.Applied
+	rank, handle := w.entries[t].rank, w.entries[t].handle
+	applied := w.g.ReleaseSource(rank, handle) == engine.Applied || w.g.CancelSource(rank, handle) == engine.Applied
 	w.release(t)
 	w.parked = false
 	if applied {
