@@ -76,11 +76,6 @@ func server(t testing.TB, name string) string {
 	if _, err := exec.LookPath(path); err == nil {
 		return path
 	}
-	if os.Getenv(Required) != "required" {
-		if path, err := exec.LookPath(name); err == nil {
-			return path // the distribution's
-		}
-	}
 	missing(t, name)
 	return ""
 }

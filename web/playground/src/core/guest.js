@@ -12,6 +12,7 @@ import { decode, encode } from './msgpack.js';
 export const Op = Object.freeze({
   Configure: 1, Feed: 2, Step: 3, Progress: 4, Summarize: 5, Records: 6, Unservable: 7, Turns: 8, Sessions: 9, Synthesize: 10,
   Handoffs: 11, Routes: 12, Direct: 13, TakeRecording: 14, Graph: 15, Nodes: 16, Plays: 17, Outcomes: 18,
+  Tick: 19, TakeSamples: 20, Lifecycle: 21,
 });
 
 /** What a simulation waits for, as in docs/frames.md. */
