@@ -59,7 +59,7 @@ func prepared(m *testing.M) int {
 }
 
 // TestPage uses the page in a browser. PLAYGROUND_SHOTS names a directory where
-// screenshots are kept.
+// screenshots are kept; ONLY chooses tests by a pattern of their names.
 func TestPage(t *testing.T) {
 	dist, dir := filepath.Join(t.TempDir(), "dist"), t.TempDir()
 	if kept := os.Getenv("PLAYGROUND_SHOTS"); kept != "" {
@@ -75,7 +75,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("node", "suite.mjs", browser, server.URL+"/what/if/", dir, tools, program, whole)
+	command := exec.Command("node", "suite.mjs", browser, server.URL+"/what/if/", dir, tools, program, whole, os.Getenv("ONLY"))
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Uses the playground as people do, in a browser, and tells as JSON what it
-// found: node suite.mjs BROWSER URL DIR TOOLS PROGRAM ROOT. Screenshots and
-// downloads go to DIR. Whatever the browser complains of is a finding, too.
+// found: node suite.mjs BROWSER URL DIR TOOLS PROGRAM ROOT [SOME]. Screenshots and
+// downloads go to DIR; SOME chooses tests by their names. Whatever the browser complains of is a finding, too.
 import { execFile } from "node:child_process";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 
-const [browserPath, base, dir, tools, program, root] = process.argv.slice(2);
+const [browserPath, base, dir, tools, program, root, some] = process.argv.slice(2);
 const require = createRequire(path.join(tools, "package.json"));
 const { default: puppeteer } = await import(pathToFileURL(require.resolve("puppeteer-core")));
 const axe = await readFile(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -187,13 +187,15 @@ const suite = {
     for (const link of links) {
       const sweep = link.includes("view=sweep");
       await visit(sweep ? link.replace(/&points=\d+/, "") + "&points=3" : link, async (v) => {
+        await v.tab.waitForSelector("#export:not([hidden])", { timeout: 60_000 }); // the numbers, not yet the figures
         if (link.includes("view=compare")) {
           await sameReport(v, "-a");
           await sameReport(v, "-b");
         } else if (sweep) {
+          await v.ran(0);
           want((await v.tab.$$("[aria-label=Sweep] tbody tr")).length === 3, "there are not three points");
         } else await sameReport(v);
-      });
+      }, { ran: false });
     }
   },
 
@@ -480,7 +482,7 @@ async function tapped(v) {
 }
 
 await mkdir(dir, { recursive: true });
-const only = process.env.ONLY ? new RegExp(process.env.ONLY) : null;
+const only = some ? new RegExp(some) : null;
 const results = [];
 try {
   for (const [name, test] of Object.entries(suite)) {
