@@ -99,9 +99,17 @@ func (s *Subjects) Forget(e card.Endpoint) {
 		return
 	}
 	_ = sub.Unsubscribe()
+	s.settle()
 	s.service.mu.Lock()
 	defer s.service.mu.Unlock()
 	s.service.points = slices.DeleteFunc(s.service.points, func(p *point) bool { return p.Subject == e.Subject() })
+}
+
+// settle waits until NATS, if it is there, knows who does not listen any more.
+func (s *Subjects) settle() {
+	if s.conn.IsConnected() {
+		_ = s.conn.FlushTimeout(time.Second)
+	}
 }
 
 // reply begins to serve a request and says so: with nothing, before anything is
@@ -136,6 +144,7 @@ func (s *Subjects) Close() {
 	for _, sub := range subs {
 		_ = sub.Unsubscribe()
 	}
+	s.settle()
 	close(s.ended)
 	s.requests.Wait()
 }
