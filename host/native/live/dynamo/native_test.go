@@ -84,6 +84,7 @@ func TestNativeEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b struct {
+			//lint:ignore U1000 msgpack reads its tag
 			_msgpack struct{} `msgpack:",as_array"`
 			At       float64
 			Events   []stored

@@ -19,6 +19,7 @@ import (
 
 // batch is a message as it was captured, in words.
 type batch struct {
+	//lint:ignore U1000 msgpack reads its tag
 	_msgpack struct{} `msgpack:",as_array"`
 	At       float64
 	Events   []struct {

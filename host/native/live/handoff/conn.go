@@ -52,17 +52,22 @@ func Dial(ctx context.Context, address string, id Identity, rank uint32, engine 
 	}
 	c := newConn(conn)
 	c.identity = id
-	_ = conn.SetDeadline(time.Now().Add(writeTime))
-	if _, err := conn.Write([]byte(Hello)); err == nil {
-		err = c.Send(Message{Kind: Register, Rank: rank, Order: order, Engine: engine})
-	}
-	if err != nil {
+	if err := c.register(Message{Kind: Register, Rank: rank, Order: order, Engine: engine}); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("bootstrap connection failed: %s", reason(err))
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(meetTime))
 	go c.read()
 	return c, nil
+}
+
+// register says who speaks.
+func (c *Conn) register(m Message) error {
+	_ = c.conn.SetDeadline(time.Now().Add(writeTime))
+	if _, err := c.conn.Write([]byte(Hello)); err != nil {
+		return err
+	}
+	return c.Send(m)
 }
 
 // reason is what is at the bottom of an error, with the system's number as the

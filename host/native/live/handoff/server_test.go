@@ -293,3 +293,13 @@ func TestManyStrangers(t *testing.T) {
 	}
 	s.Leave(c)
 }
+
+// Whoever goes before the first word is an error at once, and not one of the
+// answer that never comes.
+func TestGoneAtOnce(t *testing.T) {
+	here, there := net.Pipe()
+	there.Close()
+	if err := newConn(here).register(Message{Kind: Register}); err == nil {
+		t.Error("nobody was told, and that is no error")
+	}
+}
