@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/seq"
@@ -44,6 +45,11 @@ func TestNativeEvents(t *testing.T) {
 	lines.Buffer(nil, 1<<20)
 	if !lines.Scan() || lines.Text() != "ready" {
 		t.Fatalf("it says %q", lines.Text())
+	}
+	for ctx := stand.Soon(t); !s.Heard(0, 1); time.Sleep(time.Millisecond) { // its subscription is under way
+		if ctx.Err() != nil {
+			t.Fatal("nobody subscribes")
+		}
 	}
 	f, path := newFrontend(t, s.Address()), endpoint(t, o.Root, "generate")
 	for _, body := range []string{

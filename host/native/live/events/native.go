@@ -62,6 +62,9 @@ func (n *Native) Close() {
 	}
 }
 
+// Wanted reports whether anybody hears what is told.
+func (n *Native) Wanted() bool { return n.pub.Wanted(nil) }
+
 // Events of vLLM.
 type (
 	nativeStored struct {
@@ -90,7 +93,7 @@ func (n *Native) Tell(raw []engine.KVEvent, blocks []engine.KVBlock, tokens []ui
 	defer n.mu.Unlock()
 	number := n.next
 	n.next++
-	wanted := n.pub.Wanted(nil)
+	wanted := n.Wanted()
 	if !wanted && n.router == nil {
 		return nil
 	}

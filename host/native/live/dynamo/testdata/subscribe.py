@@ -1,6 +1,6 @@
 """Hears a rank's events as clients of vLLM do, with libzmq, and asks for them again.
 
-Usage: subscribe.py EVENTS REPLAY COUNT. Says "ready" once it may miss nothing more,
+Usage: subscribe.py EVENTS REPLAY COUNT. Says "ready" once it is connected and subscribes,
 then the numbers and payloads of COUNT messages heard, of all asked for by a DEALER,
 and of the first asked for by a REQ, a line each.
 """
