@@ -99,8 +99,10 @@ class Visit {
       if (names.length > 0) {
         const file = path.join(this.downloads, names[0]);
         const content = await readFile(file);
-        await rm(file);
-        return { name: names[0], content };
+        if (content.length > 0) { // the browser takes the name before it has the file
+          await rm(file);
+          return { name: names[0], content };
+        }
       }
       await new Promise((done) => setTimeout(done, 25));
     }

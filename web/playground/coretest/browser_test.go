@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -82,9 +83,22 @@ func inBrowser(t *testing.T, jobs []job) map[string]outcome {
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	profile, err := os.MkdirTemp("", "coretest-browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		for range 50 { // what the browser has started may go on writing for a moment
+			if os.RemoveAll(profile) == nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Logf("%s is left", profile)
+	}()
 	// The sandbox of a browser needs what containers often lack; the page is ours.
 	cmd := exec.CommandContext(ctx, tools.Browser(), "--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
-		"--user-data-dir="+t.TempDir(), server.URL+"/coretest/batch_page.html")
+		"--user-data-dir="+profile, server.URL+"/coretest/batch_page.html")
 	cmd.WaitDelay = 5 * time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -105,11 +106,21 @@ func TestSourceBesideReference(t *testing.T) {
 			n++
 			theirs := besideDialogue(t, newFrontend(t, tcp[1]), tcp[2], port, engine, order, n, script)
 			ours := besideDialogue(t, newFrontend(t, s.Address()), endpoint(t, o.Root, "generate"), ourPort, engine, order, n, script)
-			if d := cmp.Diff(theirs, ours); d != "" {
+			if d := cmp.Diff(anyCause(theirs), anyCause(ours)); d != "" {
 				t.Errorf("%s, %s (-reference +ours):\n%s", engine, what, d)
 			}
 		}
 	}
+}
+
+// anyCause has one text for two: after a wrong outcome two tasks of the reference see
+// the end, and which of them says why differs from run to run.
+func anyCause(said []string) []string {
+	all := slices.Clone(said)
+	for i := range all {
+		all[i] = strings.Replace(all[i], "invalid handoff action outcome Applied", "All output transmitters closed", 1)
+	}
+	return all
 }
 
 func reachable(port int) bool {
