@@ -139,12 +139,12 @@ func TestCancelWhileLoading(t *testing.T) {
 	}
 }
 
-// Storing, loading and waiting for copies allocate nothing.
-func TestOffloadAllocatesNothing(t *testing.T) {
-	e := engine.New(vllm(24, offloads(40)), 0)
-	now, id, loaded := 0.0, uint64(0), 0
+// churn returns a round of prompts that push each other out of the GPU's memory;
+// look sees every pass that has begun.
+func churn(e *engine.Engine, look func(*engine.Out)) func() {
+	now, id := 0.0, uint64(0)
 	prompts := [][]uint32{span(0, 30), span(100, 30), span(200, 30), span(300, 30)}
-	round := func() {
+	return func() {
 		for _, p := range prompts {
 			id++
 			e.Submit(engine.Request{UUID: uuid(id), Tokens: p, MaxOutput: 3})
@@ -154,15 +154,24 @@ func TestOffloadAllocatesNothing(t *testing.T) {
 					e.Internal(now)
 				}
 				if end, ok := e.Begin(now); ok {
-					for _, a := range e.Out().Admissions {
-						loaded += a.Host
-					}
+					look(e.Out())
 					e.Complete(end)
 					now = end
 				}
 			}
 		}
 	}
+}
+
+// Storing, loading and waiting for copies allocate nothing.
+func TestOffloadAllocatesNothing(t *testing.T) {
+	e := engine.New(vllm(24, offloads(40)), 0)
+	loaded := 0
+	round := churn(e, func(out *engine.Out) {
+		for _, a := range out.Admissions {
+			loaded += a.Host
+		}
+	})
 	for range 100 {
 		round()
 	}
@@ -179,24 +188,7 @@ func TestDiskAllocatesNothing(t *testing.T) {
 	disk := config.DiskOffload{Blocks: 60, ReadGBs: 4, WriteGBs: 2, FirstByteLatencyMs: 0.25}
 	d := offload.NewDisk(disk, 1)
 	e := engine.NewSharing(vllm(24, offloads(10), func(c *config.Engine) { c.DiskOffload = disk }), 0, 0, offload.Tiers{Disk: d})
-	now, id := 0.0, uint64(0)
-	prompts := [][]uint32{span(0, 30), span(100, 30), span(200, 30), span(300, 30)}
-	round := func() {
-		for _, p := range prompts {
-			id++
-			e.Submit(engine.Request{UUID: uuid(id), Tokens: p, MaxOutput: 3})
-			for !e.Drained() {
-				if at, ok := e.NextInternalMs(); ok && (at <= now || !e.Ready()) {
-					now = max(now, at)
-					e.Internal(now)
-				}
-				if end, ok := e.Begin(now); ok {
-					e.Complete(end)
-					now = end
-				}
-			}
-		}
-	}
+	round := churn(e, func(*engine.Out) {})
 	for range 100 {
 		round()
 	}

@@ -25,30 +25,16 @@ func (g *Guest) nodes(s *sim, request []byte) []byte {
 	if !g.woven(s) {
 		return g.answer
 	}
-	from, to, ok := g.part(request, len(s.load.Turns))
-	if !ok {
-		return g.answer
-	}
 	var c frame.NodeColumns
-	for i := from; i < to; i++ {
-		c.Add(s.load.Graph, int32(i))
-	}
-	return g.say(c.Fields()...)
+	return g.table(request, len(s.load.Turns), func(i int) { c.Add(s.load.Graph, int32(i)) }, c.Fields)
 }
 
 func (g *Guest) plays(s *sim, request []byte) []byte {
 	if !g.woven(s) {
 		return g.answer
 	}
-	from, to, ok := g.part(request, len(s.load.Graph.Plays))
-	if !ok {
-		return g.answer
-	}
 	var c frame.PlayColumns
-	for i := from; i < to; i++ {
-		c.Add(s.load.Graph, int32(i))
-	}
-	return g.say(c.Fields()...)
+	return g.table(request, len(s.load.Graph.Plays), func(i int) { c.Add(s.load.Graph, int32(i)) }, c.Fields)
 }
 
 func (g *Guest) outcomes(s *sim, request []byte) []byte {
@@ -56,13 +42,6 @@ func (g *Guest) outcomes(s *sim, request []byte) []byte {
 		return g.answer
 	}
 	all := s.reduced().Agents.Outcomes
-	from, to, ok := g.part(request, len(all))
-	if !ok {
-		return g.answer
-	}
 	var c frame.OutcomeColumns
-	for i := from; i < to; i++ {
-		c.Add(&all[i], s.replay.Lane(int32(i)))
-	}
-	return g.say(c.Fields()...)
+	return g.table(request, len(all), func(i int) { c.Add(&all[i], s.replay.Lane(int32(i))) }, c.Fields)
 }

@@ -34,13 +34,6 @@ func (g *Guest) lifecycle(s *sim, request []byte) []byte {
 		return g.answer
 	}
 	all := s.replay.Lifecycle()
-	from, to, ok := g.part(request, len(all))
-	if !ok {
-		return g.answer
-	}
 	var c frame.LifecycleColumns
-	for i := from; i < to; i++ {
-		c.Add(&all[i])
-	}
-	return g.say(c.Fields()...)
+	return g.table(request, len(all), func(i int) { c.Add(&all[i]) }, c.Fields)
 }

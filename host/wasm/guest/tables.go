@@ -21,21 +21,29 @@ func (g *Guest) part(request []byte, n int) (from, to int, ok bool) {
 	return from, from + min(p.Most, n-from), true
 }
 
+// table answers with a part of a table with n rows: add takes a row into columns,
+// which fields are of.
+func (g *Guest) table(request []byte, n int, add func(i int), fields func() []frame.Field) []byte {
+	from, to, ok := g.part(request, n)
+	if !ok {
+		return g.answer
+	}
+	for i := from; i < to; i++ {
+		add(i)
+	}
+	return g.say(fields()...)
+}
+
 func (g *Guest) records(s *sim, request []byte) []byte {
 	if !g.ended(s) {
 		return g.answer
 	}
 	all := s.replay.Records()
-	from, to, ok := g.part(request, len(all))
-	if !ok {
-		return g.answer
-	}
 	var c frame.RowColumns
-	for i := from; i < to; i++ {
+	return g.table(request, len(all), func(i int) {
 		r := &all[i]
 		c.Add(r, s.replay.Admissions()[r.AdmissionStart:r.AdmissionStart+r.AdmissionCount])
-	}
-	return g.say(c.Fields()...)
+	}, c.Fields)
 }
 
 func (g *Guest) unservable(s *sim, request []byte) []byte {
@@ -61,16 +69,8 @@ func (g *Guest) turns(s *sim, request []byte) []byte {
 		return g.answer
 	}
 	all := s.load.Turns
-	from, to, ok := g.part(request, len(all))
-	if !ok {
-		return g.answer
-	}
 	var c frame.TurnColumns
-	for i := from; i < to; i++ {
-		t := &all[i]
-		c.Add(t)
-	}
-	return g.say(c.Fields()...)
+	return g.table(request, len(all), func(i int) { c.Add(&all[i]) }, c.Fields)
 }
 
 func (g *Guest) sessions(s *sim, request []byte) []byte {
@@ -78,19 +78,14 @@ func (g *Guest) sessions(s *sim, request []byte) []byte {
 		return g.answer
 	}
 	all := s.load.Sessions
-	from, to, ok := g.part(request, len(all))
-	if !ok {
-		return g.answer
-	}
 	var c frame.SessionColumns
-	for i := from; i < to; i++ {
+	return g.table(request, len(all), func(i int) {
 		c.First = append(c.First, all[i].First)
 		c.Line = append(c.Line, all[i].Line)
 		before := len(c.IDs)
 		c.IDs = s.load.AppendSessionID(c.IDs, int32(i))
 		c.IDLength = append(c.IDLength, int32(len(c.IDs)-before))
-	}
-	return g.say(c.Fields()...)
+	}, c.Fields)
 }
 
 // handoffs are the rows beside those of records, of two pools.
@@ -99,15 +94,8 @@ func (g *Guest) handoffs(s *sim, request []byte) []byte {
 		return g.answer
 	}
 	all := s.replay.Handoffs()
-	from, to, ok := g.part(request, len(all))
-	if !ok {
-		return g.answer
-	}
 	var c frame.HandoffColumns
-	for i := from; i < to; i++ {
-		c.Add(&all[i])
-	}
-	return g.say(c.Fields()...)
+	return g.table(request, len(all), func(i int) { c.Add(&all[i]) }, c.Fields)
 }
 
 // routes has a row for each turn.
@@ -115,15 +103,8 @@ func (g *Guest) routes(s *sim, request []byte) []byte {
 	if !g.ended(s) {
 		return g.answer
 	}
-	from, to, ok := g.part(request, len(s.load.Turns))
-	if !ok {
-		return g.answer
-	}
 	var c frame.RouteColumns
-	for i := from; i < to; i++ {
-		c.Add(s.replay.Route(int32(i)))
-	}
-	return g.say(c.Fields()...)
+	return g.table(request, len(s.load.Turns), func(i int) { c.Add(s.replay.Route(int32(i))) }, c.Fields)
 }
 
 // recording gives out what happened since it was asked last.

@@ -60,18 +60,23 @@ func (s *Sim) Unservable() (turns []int32, err error) {
 	return turns, err
 }
 
-// Handoffs returns what is known besides of every record of a run in two pools.
-func (s *Sim) Handoffs() (all []replay.Handoff, err error) {
-	var c frame.HandoffColumns
-	err = s.parts(frame.Handoffs, -1, c.Fields, func() (int, error) {
+// rows asks for a whole table, whose columns' rows go behind those there are.
+func rows[T any](s *Sim, op frame.Op, fields func() []frame.Field, add func([]T) ([]T, bool)) (all []T, err error) {
+	err = s.parts(op, -1, fields, func() (int, error) {
 		before := len(all)
 		var ok bool
-		if all, ok = c.Rows(all); !ok {
+		if all, ok = add(all); !ok {
 			return 0, errColumns
 		}
 		return len(all) - before, nil
 	})
 	return all, err
+}
+
+// Handoffs returns what is known besides of every record of a run in two pools.
+func (s *Sim) Handoffs() ([]replay.Handoff, error) {
+	var c frame.HandoffColumns
+	return rows(s, frame.Handoffs, c.Fields, c.Rows)
 }
 
 // Routes returns what the KV router said of each turn, see replay.Sim.Route.
@@ -119,17 +124,9 @@ func (s *Sim) Direct(workers []int32) error {
 }
 
 // Lifecycle returns what happened to the workers.
-func (s *Sim) Lifecycle() (all []replay.Operation, err error) {
+func (s *Sim) Lifecycle() ([]replay.Operation, error) {
 	var c frame.LifecycleColumns
-	err = s.parts(frame.Lifecycle, -1, c.Fields, func() (int, error) {
-		before := len(all)
-		var ok bool
-		if all, ok = c.Rows(all); !ok {
-			return 0, errColumns
-		}
-		return len(all) - before, nil
-	})
-	return all, err
+	return rows(s, frame.Lifecycle, c.Fields, c.Rows)
 }
 
 // Turns is the number of requests in the trace.
