@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"net"
-	"sync"
 	"time"
 )
 
@@ -16,69 +15,19 @@ const (
 
 // Router is a ROUTER socket that answers. Take it from ListenRouter.
 type Router struct {
-	listener net.Listener
-	answer   func(parts [][]byte, send func(parts ...[]byte) bool)
-	running  sync.WaitGroup
-
-	mu     sync.Mutex
-	conns  map[net.Conn]bool
-	closed bool
+	server
+	answer func(parts [][]byte, send func(parts ...[]byte) bool)
 }
 
 // ListenRouter binds a socket to an address. Each message is given to answer with
 // its parts; what answer sends goes to who has asked, in order, and send is false
 // once that one has gone. Those who ask are answered beside each other.
 func ListenRouter(address string, answer func(parts [][]byte, send func(parts ...[]byte) bool)) (*Router, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
+	r := &Router{answer: answer}
+	if err := r.listen(address, r.serve); err != nil {
 		return nil, err
 	}
-	r := &Router{listener: l, answer: answer, conns: map[net.Conn]bool{}}
-	r.running.Go(r.accept)
 	return r, nil
-}
-
-// Port is where it listens.
-func (r *Router) Port() int { return r.listener.Addr().(*net.TCPAddr).Port }
-
-// Close ends all connections.
-func (r *Router) Close() {
-	r.mu.Lock()
-	r.closed = true
-	_ = r.listener.Close()
-	for c := range r.conns {
-		_ = c.Close()
-	}
-	r.mu.Unlock()
-	r.running.Wait()
-}
-
-func (r *Router) accept() {
-	for {
-		conn, err := r.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		r.mu.Lock()
-		if r.closed {
-			r.mu.Unlock()
-			_ = conn.Close()
-			return
-		}
-		r.conns[conn] = true
-		r.mu.Unlock()
-		r.running.Go(func() {
-			r.serve(conn)
-			_ = conn.Close()
-			r.mu.Lock()
-			delete(r.conns, conn)
-			r.mu.Unlock()
-		})
-	}
 }
 
 // serve answers one peer until it goes, or does not read what it has asked for.

@@ -32,12 +32,10 @@ const (
 
 // Pub is a PUB socket. Take it from Listen.
 type Pub struct {
-	listener net.Listener
-	conns    sync.WaitGroup
+	server
 
-	mu     sync.Mutex
-	peers  map[*peer]bool
-	closed bool
+	mu    sync.Mutex
+	peers map[*peer]bool
 }
 
 // peer is a subscriber.
@@ -53,17 +51,12 @@ type peer struct {
 
 // Listen binds a socket to an address such as 127.0.0.1:0.
 func Listen(address string) (*Pub, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
+	p := &Pub{peers: map[*peer]bool{}}
+	if err := p.listen(address, p.serve); err != nil {
 		return nil, err
 	}
-	p := &Pub{listener: l, peers: map[*peer]bool{}}
-	p.conns.Go(p.accept)
 	return p, nil
 }
-
-// Port is where it listens.
-func (p *Pub) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
 
 // Wanted reports whether anybody has subscribed to a topic.
 func (p *Pub) Wanted(topic []byte) bool {
@@ -95,41 +88,10 @@ func (p *Pub) Publish(parts ...[]byte) {
 	}
 }
 
-// Close ends all connections.
-func (p *Pub) Close() {
-	p.mu.Lock()
-	p.closed = true
-	_ = p.listener.Close()
-	for peer := range p.peers {
-		_ = peer.conn.Close()
-	}
-	p.mu.Unlock()
-	p.conns.Wait()
-}
-
-func (p *Pub) accept() {
-	for {
-		conn, err := p.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		p.conns.Go(func() { p.serve(conn) })
-	}
-}
-
 // serve speaks with one subscriber until it goes.
 func (p *Pub) serve(conn net.Conn) {
-	defer conn.Close()
 	q := newPeer(conn)
 	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return
-	}
 	p.peers[q] = true
 	p.mu.Unlock()
 	defer func() {
@@ -144,7 +106,7 @@ func (p *Pub) serve(conn net.Conn) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
-	p.conns.Go(q.write)
+	p.running.Go(q.write)
 	for {
 		f, err := readFrame(r)
 		if err != nil || !q.hear(f) {
