@@ -11,12 +11,15 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dryserve/dryserve/internal/stand"
 )
 
 // crowd is how many connections are open at once.
@@ -103,12 +106,7 @@ func each(t *testing.T, do func(i int) error) {
 // separate runs the program by itself and waits for its port.
 func separate(t *testing.T, args ...string) (address string, process *os.Process) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	_ = l.Close()
+	address = net.JoinHostPort("127.0.0.1", strconv.Itoa(stand.Port(t)))
 	cmd := exec.Command(program(t), append([]string{"--http", address}, args...)...)
 	var said log
 	cmd.Stderr = &said

@@ -12,6 +12,7 @@ package stand
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -80,15 +81,27 @@ func server(t testing.TB, name string) string {
 	return ""
 }
 
+// The ports that Port chooses from. Systems give higher ones to whoever asks for any
+// (Linux from 32768 on), so that one of those may be gone before a program that is
+// still starting takes it.
+const (
+	firstPort = 10_000
+	ports     = 22_000
+)
+
 // Port is one that nobody uses.
 func Port(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := firstPort + rand.IntN(ports)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
 
 // Program is a process that a test can end and start again.
