@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/host/native/live/card"
 	"github.com/dryserve/dryserve/host/native/live/dynamo"
@@ -74,20 +72,10 @@ func TestTargetBesideReference(t *testing.T) {
 		})
 		n := byte(0)
 		for what, script := range sourceScripts() {
-			n++
-			theirs := besideSource(t, newFrontend(t, tcp[1]), tcp[2], n, script)
-			ours := besideSource(t, newFrontend(t, s.Address()), endpoint(t, o.Root, "generate"), n, script)
-			if !strings.Contains(what, "room") {
-				// Several of the reference's tasks see it, and each words it differently.
-				for _, list := range [][]string{theirs, ours} {
-					for i := range list {
-						list[i] = failure.ReplaceAllString(list[i], `"finish_reason":{"error":E}`)
-					}
-				}
-			}
-			if d := cmp.Diff(theirs, ours); d != "" {
-				t.Errorf("%s, %s (-reference +ours):\n%s", engine, what, d)
-			}
+			beside(t, engine+", "+what, &n, func() (theirs, ours []string) {
+				return besideSource(t, newFrontend(t, tcp[1]), tcp[2], n, script),
+					besideSource(t, newFrontend(t, s.Address()), endpoint(t, o.Root, "generate"), n, script)
+			})
 		}
 	}
 }
@@ -112,8 +100,6 @@ func TestSourceLeaves(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
-
-var failure = regexp.MustCompile(`"finish_reason":\{"error":"[^"]+"\}`)
 
 // besideSource lets a source play its script and returns what it heard, and what
 // the request was answered, but for the tokens' ids.
