@@ -73,8 +73,8 @@ func TestTargetBesideReference(t *testing.T) {
 		n := byte(0)
 		for what, script := range sourceScripts() {
 			beside(t, engine+", "+what, &n, func() (theirs, ours []string) {
-				return besideSource(t, newFrontend(t, tcp[1]), tcp[2], n, script),
-					besideSource(t, newFrontend(t, s.Address()), endpoint(t, o.Root, "generate"), n, script)
+				return besideSource(t, besideFrontend(t, tcp[1], n), tcp[2], n, script),
+					besideSource(t, besideFrontend(t, s.Address(), n), endpoint(t, o.Root, "generate"), n, script)
 			})
 		}
 	}

@@ -100,11 +100,12 @@ func TestSourceBesideReference(t *testing.T) {
 		if tcp == nil {
 			t.Fatalf("the record is %s", record)
 		}
+		stand.Until(t, "the reference's handoffs", func() bool { return takesHandoffs(t, tcp[1], tcp[2], port, engine, order) })
 		n := byte(0)
 		for what, script := range scripts(order) {
 			beside(t, engine+", "+what, &n, func() (theirs, ours []string) {
-				return besideDialogue(t, newFrontend(t, tcp[1]), tcp[2], port, engine, order, n, script),
-					besideDialogue(t, newFrontend(t, s.Address()), endpoint(t, o.Root, "generate"), ourPort, engine, order, n, script)
+				return besideDialogue(t, besideFrontend(t, tcp[1], n), tcp[2], port, engine, order, n, script),
+					besideDialogue(t, besideFrontend(t, s.Address(), n), endpoint(t, o.Root, "generate"), ourPort, engine, order, n, script)
 			})
 		}
 	}
@@ -112,19 +113,91 @@ func TestSourceBesideReference(t *testing.T) {
 
 // beside plays a script with both. Several of the reference's tasks see that a handoff
 // fails, and whose words are its answer differs from play to play, so the same has to
-// be said in one of some plays. n is the number of a play, which no other has.
+// be said in one of some plays; ours has to say the same in each. n is the number of a
+// play, which no other has.
 func beside(t *testing.T, what string, n *byte, play func() (theirs, ours []string)) {
 	t.Helper()
 	const plays = 10
-	var d string
-	for range plays {
+	var d, first string
+	for i := range plays {
 		*n++
 		theirs, ours := play()
-		if d = cmp.Diff(theirs, ours); d == "" {
+		d = cmp.Diff(theirs, ours)
+		numberless := playID.ReplaceAllString(strings.Join(ours, "\n"), "N")
+		if i == 0 {
+			first = numberless
+		}
+		if numberless != first {
+			t.Errorf("%s: ours says now this, now that:\n%s", what, cmp.Diff(first, numberless))
+		}
+		if d == "" {
 			return
 		}
 	}
 	t.Errorf("%s, the last of %d plays (-reference +ours):\n%s", what, plays, d)
+}
+
+var playID = regexp.MustCompile(`(ab|00)000000-0000-4000-8000-[0-9a-f]+`)
+
+// takesHandoffs is false while a worker of the reference listens already, but refuses
+// every handoff as it has not set up who manages them. Once it does, the one that
+// asked is given up.
+func takesHandoffs(t *testing.T, address, path string, port int, engine string, order handoff.Order) bool {
+	t.Helper()
+	f, id := besideFrontend(t, address, 0), besideIdentity(t, 0)
+	f.ask(path, prefillRequest(id, port, 0))
+	if f.called().header() != `{"error":null}` {
+		return false
+	}
+	conn := register(t, port, engine, order, id)
+	if _, err := conn.Write(handoff.AppendFrame(nil, id, handoff.Message{Kind: handoff.Abort, Text: "ready"})); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, conn)
+	return true
+}
+
+// besideFrontend asks with a request id that no other play has: the reference may not
+// yet have forgotten that of the last one, and refuses it then.
+func besideFrontend(t *testing.T, address string, n byte) *frontend {
+	t.Helper()
+	f := newFrontend(t, address)
+	f.n = int(n)
+	return f
+}
+
+// besideIdentity is of the handoff of play n, by besideFrontend's request.
+func besideIdentity(t *testing.T, n byte) handoff.Identity {
+	t.Helper()
+	id := handoff.Identity{Handoff: besideID(), Room: 5}
+	id.Handoff[14] = n
+	if err := id.Request.UnmarshalText([]byte(requestID(int(n) + 1))); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// register connects to a source as the destination of a handoff.
+func register(t *testing.T, port int, engine string, order handoff.Order, id handoff.Identity) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(stand.Long))
+	b := handoff.AppendFrame([]byte(handoff.Hello), id, handoff.Message{Kind: handoff.Register, Order: order, Engine: engine})
+	if _, err := conn.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// prefillRequest asks a source for a prompt that no other play has.
+func prefillRequest(id handoff.Identity, port int, n byte) string {
+	prompt := strings.Repeat(fmt.Sprintf("%d,", n), 149) + "1"
+	return `{"model":"m1","token_ids":[` + prompt + `],"stop_conditions":{"max_tokens":1},"sampling_options":{},"output_options":{},"eos_token_ids":[],"mdc_sum":null,"annotations":[],"router_config_override":null,` +
+		fmt.Sprintf(`"bootstrap_info":{"bootstrap_host":"127.0.0.1","bootstrap_port":%d,"bootstrap_room":%d,"handoff_id":"%s"}}`, port, id.Room, id.Handoff)
 }
 
 func reachable(port int) bool {
@@ -139,21 +212,10 @@ func reachable(port int) bool {
 // what the request was answered, but for the token's id.
 func besideDialogue(t *testing.T, f *frontend, path string, port int, engine string, order handoff.Order, n byte, script []act) (said []string) {
 	t.Helper()
-	id := handoff.Identity{Handoff: besideID(), Room: 5, Request: handoff.UUID{6: 0x40, 8: 0x80, 15: 1}}
-	id.Handoff[14] = n
-	conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := besideIdentity(t, n)
+	conn := register(t, port, engine, order, id)
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(stand.Long))
-	b := handoff.AppendFrame([]byte(handoff.Hello), id, handoff.Message{Kind: handoff.Register, Order: order, Engine: engine})
-	if _, err := conn.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	prompt := strings.Repeat(fmt.Sprintf("%d,", n), 149) + "1"
-	f.ask(path, `{"model":"m1","token_ids":[`+prompt+`],"stop_conditions":{"max_tokens":1},"sampling_options":{},"output_options":{},"eos_token_ids":[],"mdc_sum":null,"annotations":[],"router_config_override":null,`+
-		fmt.Sprintf(`"bootstrap_info":{"bootstrap_host":"127.0.0.1","bootstrap_port":%d,"bootstrap_room":%d,"handoff_id":"%s"}}`, port, id.Room, id.Handoff))
+	f.ask(path, prefillRequest(id, port, n))
 	hear := func() bool {
 		_, m, err := handoff.ReadFrame(conn)
 		if err != nil {

@@ -115,11 +115,14 @@ func newFrontend(t *testing.T, address string) *frontend {
 	return &frontend{t: t, listener: l, conn: conn, r: bufio.NewReader(conn)}
 }
 
+// requestID is of the n-th request of a frontend.
+func requestID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+
 // ask sends a request and returns the reply to its frame.
 func (f *frontend) ask(path, body string) string {
 	f.t.Helper()
 	f.n++
-	id := fmt.Sprintf("00000000-0000-4000-8000-%012d", f.n)
+	id := requestID(f.n)
 	info, _ := json.Marshal(map[string]string{"address": f.listener.Addr().String(), "subject": fmt.Sprint("s", f.n), "context": id, "stream_type": "response"})
 	control, _ := json.Marshal(map[string]any{
 		"id": id, "request_type": "single_in", "response_type": "many_out", "payload_codec": "json",
