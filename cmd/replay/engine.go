@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -191,6 +192,9 @@ type sandboxed struct {
 	cfg     config.Replay
 	load    *workload.Workload            // an outline, once asked for
 	record  func(*replay.Recording) error // nil: nobody asks
+
+	begin  func() error    // opens sim in runner
+	better *runner.Warming // what will be ready soon; nil: runner is as good as any
 }
 
 func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg config.Replay) (prepared, error) {
@@ -202,11 +206,19 @@ func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg
 			return nil, err
 		}
 	}
-	if s.runner, err = around.runner(o); err != nil {
+	if err := s.choose(ctx, o, around); err != nil {
 		return nil, err
 	}
 	run := o.describe(cfg, around)
-	if s.sim, err = s.runner.Open(ctx, run); err == nil {
+	s.begin = func() (err error) {
+		if s.sim, err = s.runner.Open(ctx, run); err != nil {
+			return err
+		}
+		if from, ok := around.stdin.(io.Seeker); ok { // it may have been read
+			if _, err = from.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+		}
 		if len(o.traces) > 0 {
 			_, err = o.readTrace(ctx, cfg, around, s.sim)
 		} else {
@@ -215,11 +227,12 @@ func prepareSandboxed(ctx context.Context, o *options, around *surroundings, cfg
 				err = synthError(f)
 			}
 		}
+		if err != nil {
+			return err
+		}
+		return s.direct(o)
 	}
-	if err == nil {
-		err = s.direct(o)
-	}
-	if err != nil {
+	if err := s.begin(); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -247,26 +260,40 @@ func (s *sandboxed) direct(o *options) error {
 
 // newRunner compiles core.wasm or finds it compiled. The usual place for that
 // need not be there or writable; one that was asked for must be.
-func newRunner(o *options) (*runner.Runner, error) {
+func newRunner(o *options) (*runner.Runner, error) { return newRunnerBy(o, 0) }
+
+// newRunnerBy is newRunner with so many workers of the compiler, 0: one on each
+// processor.
+func newRunnerBy(o *options, workers int) (*runner.Runner, error) {
 	ctx := context.Background()
 	core, err := wasm.Core()
 	if err != nil {
 		return nil, fmt.Errorf("--engine wasm: %w", err)
 	}
+	r, err := runner.New(ctx, runner.Options{Core: core, CacheDir: o.wasmDir(), Workers: workers})
+	switch {
+	case err == nil:
+		return r, nil
+	case o.given("wasm-cache"):
+		return nil, fmt.Errorf("--wasm-cache: %w; a directory that can be written is accepted", err)
+	case errors.Is(err, runner.ErrCache):
+		return runner.New(ctx, runner.Options{Core: core, Workers: workers})
+	}
+	return nil, err
+}
+
+// wasmDir is where core.wasm is kept compiled; "": nowhere, as the usual place
+// cannot be made.
+func (o *options) wasmDir() string {
 	if o.given("wasm-cache") {
-		r, err := runner.New(ctx, runner.Options{Core: core, CacheDir: o.wasmCache})
-		if err != nil {
-			err = fmt.Errorf("--wasm-cache: %w; a directory that can be written is accepted", err)
-		}
-		return r, err
+		return o.wasmCache
 	}
-	if dir, err := os.UserCacheDir(); err == nil {
-		r, err := runner.New(ctx, runner.Options{Core: core, CacheDir: filepath.Join(dir, "dryserve", "wasm")})
-		if err == nil || !errors.Is(err, runner.ErrCache) {
-			return r, err
-		}
+	dir, err := os.UserCacheDir()
+	dir = filepath.Join(dir, "dryserve", "wasm")
+	if err != nil || os.MkdirAll(dir, 0o700) != nil {
+		return ""
 	}
-	return runner.New(ctx, runner.Options{Core: core})
+	return dir
 }
 
 // close frees what the guest has, at the end of the program at the latest.
@@ -274,13 +301,15 @@ func (s *sandboxed) close() {
 	if s.sim != nil {
 		_ = s.sim.Close()
 	}
-	s.release(s.runner)
+	if s.release != nil {
+		s.release(s.runner)
+	}
 }
 
 func (s *sandboxed) simulate(ctx context.Context, host drive.Options) (*finished, error) {
 	start := time.Now()
 	host.Record = s.record
-	p, err := s.sim.Run(ctx, host)
+	p, err := s.run(ctx, host)
 	if err != nil {
 		return nil, err
 	}

@@ -23,12 +23,14 @@ import (
 type surroundings struct {
 	outputs  *report.Files
 	warnings func(text string)
-	stdin    io.Reader                                   // nil: that of the program
-	progress func(stage string, done, total int64)       // nil: nobody looks
-	runner   func(*options) (*runner.Runner, error)      // compiles core.wasm
-	release  func(*runner.Runner)                        // and frees it
-	timing   func(timing.Query) (ms float64, err error)  // answers what the engine asks; nil: it knows
-	policy   func(*replay.Tick) (replay.Decision, error) // says how many workers there are to be; nil: the command line does
+	stdin    io.Reader                              // nil: that of the program
+	progress func(stage string, done, total int64)  // nil: nobody looks
+	runner   func(*options) (*runner.Runner, error) // compiles core.wasm; nil: see warming
+	release  func(*runner.Runner)                   // and frees it
+	// warming is core.wasm for many runs, of which one may not wait until it is compiled
+	warming func(o *options, waits bool) (*runner.Warming, error)
+	timing  func(timing.Query) (ms float64, err error)  // answers what the engine asks; nil: it knows
+	policy  func(*replay.Tick) (replay.Decision, error) // says how many workers there are to be; nil: the command line does
 }
 
 // replayTo replays and prints.

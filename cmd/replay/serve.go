@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"sync"
@@ -27,11 +28,9 @@ type server struct {
 	out sync.Mutex // a frame is written as a whole
 	w   io.Writer
 
-	mu   sync.Mutex // guards what follows
-	runs map[uint64]*serving
-
-	compile sync.Mutex // one compilation at a time
-	runners map[string]*runner.Runner
+	mu      sync.Mutex // guards what follows
+	runs    map[uint64]*serving
+	runners map[string]*runner.Warming // by where they are kept
 }
 
 // serving is a replay under way.
@@ -73,7 +72,7 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		say(stderr, "serve takes no arguments, found %s; requests come as frames (a trace of this name: ./serve)", quoteAll(args))
 		return exitUsage
 	}
-	s := &server{w: stdout, runs: map[uint64]*serving{}, runners: map[string]*runner.Runner{}}
+	s := &server{w: stdout, runs: map[uint64]*serving{}, runners: map[string]*runner.Warming{}}
 	stop := onInterrupt(s.stopAll)
 	defer stop()
 	defer s.stopAll()
@@ -83,6 +82,7 @@ func serve(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		var large frameTooLarge
 		switch {
 		case err == io.EOF:
+			s.keep()
 			return exitOK
 		case errors.As(err, &large):
 			s.answer(0, "error", text("kind", "frame"), text("text", err.Error()))
@@ -235,6 +235,19 @@ func frameSentence(f frame.Fault) string {
 		return "the key " + name + " stands twice"
 	}
 	return fmt.Sprintf("the frame is no msgpack map of flat values at byte %d", f.At)
+}
+
+// keep waits until core.wasm is compiled, so that it is kept for the next process,
+// unless somebody has left in the middle of a run.
+func (s *server) keep() {
+	s.mu.Lock()
+	idle, runners := len(s.runs) == 0, maps.Clone(s.runners)
+	s.mu.Unlock()
+	for dir, w := range runners {
+		if idle && dir != "" {
+			<-w.Ready()
+		}
+	}
 }
 
 // stopAll leaves no run and no half-written file behind.

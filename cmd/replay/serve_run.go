@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
 	core "github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/host/native/report"
+	"github.com/dryserve/dryserve/host/wasm"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 	"github.com/dryserve/dryserve/host/wasm/runner"
 )
@@ -96,8 +98,7 @@ func (s *server) replay(ctx context.Context, r *serving, q *request) (func() []f
 		warnings: func(t string) { _ = s.answer(r.id, "warning", text("text", strings.TrimPrefix(t, "warning: "))) },
 		stdin:    bytes.NewReader(q.trace),
 		progress: s.progress(r),
-		runner:   s.runner,
-		release:  func(*runner.Runner) {},
+		warming:  s.warm,
 	}
 	if q.asks {
 		around.timing = func(t timing.Query) (float64, error) { return s.ask(ctx, r, t) }
@@ -138,22 +139,29 @@ func (s *server) progress(r *serving) func(stage string, done, total int64) {
 	}
 }
 
-// runner compiles core.wasm once for each cache it is to be kept in.
-func (s *server) runner(o *options) (*runner.Runner, error) {
-	s.compile.Lock()
-	defer s.compile.Unlock()
-	key := "default"
-	if o.given("wasm-cache") {
-		key = "at " + o.wasmCache
+// warm begins to compile core.wasm, once for each cache it is to be kept in. A run
+// that does not wait for that has a processor to itself.
+func (s *server) warm(o *options, waits bool) (*runner.Warming, error) {
+	dir := o.wasmDir()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.runners[dir]
+	if w != nil && w.Failed() {
+		w = nil // what was in its way may have gone
 	}
-	if r := s.runners[key]; r != nil {
-		return r, nil
+	if w == nil {
+		core, err := wasm.Core()
+		if err != nil {
+			return nil, fmt.Errorf("--engine wasm: %w", err)
+		}
+		workers := runtime.GOMAXPROCS(0)
+		if !waits {
+			workers = max(workers-1, 1)
+		}
+		w = runner.Warm(core, dir, func() (*runner.Runner, error) { return newRunnerBy(o, workers) })
+		s.runners[dir] = w
 	}
-	r, err := newRunner(o)
-	if err == nil {
-		s.runners[key] = r
-	}
-	return r, err
+	return w, nil
 }
 
 // lines hands lines over as they are written, with an event for each call.

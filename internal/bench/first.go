@@ -36,8 +36,8 @@ func (p Programs) FirstCall(trace, dir string, repeat int) (First, error) {
 			}
 			*kind.to = append(*kind.to, s)
 		}
-		if _, err := os.Stat(filepath.Join(cache, "dryserve", "wasm")); err != nil {
-			return f, fmt.Errorf("the package has not compiled into XDG_CACHE_HOME: %w", err)
+		if kept, err := filepath.Glob(filepath.Join(cache, "dryserve", "wasm", "wazero-*", "*")); err != nil || len(kept) != 1 {
+			return f, fmt.Errorf("the package has left %d compiled modules in XDG_CACHE_HOME, not one: %v", len(kept), err)
 		}
 		if p.Python == "" {
 			continue

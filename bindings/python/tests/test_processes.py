@@ -117,6 +117,17 @@ def test_exit_is_quiet(trace: Path) -> None:
     wait_for("the helper goes on", lambda: gone(int(out.stdout)))
 
 
+def test_compiles_once(trace: Path, tmp_path: Path) -> None:
+    """However short the first program is, what it has compiled is there for the next one."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    program = f"import dryserve; print(dryserve.run_trace_replay({str(trace)!r}).engine)"
+    out = subprocess.run(python("-c", program), capture_output=True, check=True, env={**os.environ, "XDG_CACHE_HOME": str(cache)})
+    assert out.stdout.split() == [b"wasm"]
+    (kept,) = cache.glob("dryserve/wasm/wazero-*/*")
+    assert kept.stat().st_size > 1_000_000
+
+
 def test_async(trace: Path) -> None:
     async def both() -> list[int]:
         reports = await asyncio.gather(

@@ -38,6 +38,7 @@ OVERRIDE = "DRYSERVE_HELPER"
 _KEPT = 4  # processes that wait for the next call
 _HELLO_S = 20.0  # a first start may be slow: virus scanners look at it
 _PARTING_S = 1.0
+_KEEPING_S = 10.0  # at the end of the program: core.wasm may still be compiled, for the next one
 _BROKEN_S = 0.1
 
 
@@ -165,9 +166,9 @@ class Helper:
         except OSError:
             pass
 
-    def end(self) -> None:
+    def end(self, patience: float = _PARTING_S) -> None:
         """Ends the process and waits for that."""
-        self._stop(_PARTING_S)
+        self._stop(patience)
         self.stderr.close()
 
     def _stop(self, patience: float) -> int | None:
@@ -245,7 +246,7 @@ def close() -> None:
     for helper in list(_live):
         helper.hang_up()
     for helper in list(_live):
-        helper.end()
+        helper.end(_KEEPING_S)
 
 
 def _in_child() -> None:
