@@ -8,9 +8,12 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dryserve/dryserve/internal/stand"
 )
 
 // strangers are what a port may be sent, with the statuses that may answer it;
@@ -102,13 +105,7 @@ func sent(address, text string) (int, error) {
 // systemOnly is the system server of a worker behind a frontend that is not there.
 func systemOnly(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	_ = l.Close()
-	t.Setenv("DYN_SYSTEM_PORT", port)
+	t.Setenv("DYN_SYSTEM_PORT", strconv.Itoa(stand.Port(t)))
 	t.Setenv("DYN_FILE_KV", filepath.Join(t.TempDir(), "records"))
 	o, err := parse([]string{"--discovery-backend", "file", "--model-name", "m", "--log-level", "error"})
 	if err != nil {

@@ -12,7 +12,6 @@ package stand
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dryserve/dryserve/internal/freeport"
 )
 
 // Required is the variable by which `make test` says that nothing may be missing.
@@ -81,27 +82,14 @@ func server(t testing.TB, name string) string {
 	return ""
 }
 
-// The ports that Port chooses from. Systems give higher ones to whoever asks for any
-// (Linux from 32768 on), so that one of those may be gone before a program that is
-// still starting takes it.
-const (
-	firstPort = 10_000
-	ports     = 22_000
-)
-
 // Port is one that nobody uses.
 func Port(t testing.TB) int {
 	t.Helper()
-	for range 1000 {
-		port := firstPort + rand.IntN(ports)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			_ = l.Close()
-			return port
-		}
+	port, err := freeport.Find()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return 0
+	return port
 }
 
 // Program is a process that a test can end and start again.

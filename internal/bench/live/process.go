@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dryserve/dryserve/host/native/live/discovery"
+	"github.com/dryserve/dryserve/internal/freeport"
 )
 
 // modelName is what requests ask for.
@@ -109,14 +110,12 @@ func environment(root, home string) []string {
 
 // startFrontend starts the reference's frontend for a station.
 func (s *station) startFrontend(python, mode, home string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Find()
 	if err != nil {
 		return err
 	}
-	s.address = l.Addr().String()
-	_ = l.Close()
-	_, port, _ := net.SplitHostPort(s.address)
-	s.frontend, err = launch(environment(s.root, home), python, "-m", "dynamo.frontend", "--http-host", "127.0.0.1", "--http-port", port, "--router-mode", mode, "--discovery-backend", "file")
+	s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	s.frontend, err = launch(environment(s.root, home), python, "-m", "dynamo.frontend", "--http-host", "127.0.0.1", "--http-port", strconv.Itoa(port), "--router-mode", mode, "--discovery-backend", "file")
 	return err
 }
 

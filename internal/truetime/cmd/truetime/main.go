@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"github.com/dryserve/dryserve/internal/freeport"
 	"github.com/dryserve/dryserve/internal/truetime"
 )
 
@@ -93,12 +95,11 @@ func measure(bin, trace string, requests int, workers string) ([]truetime.Median
 
 // serve starts the mocker on a free port; stop ends it and waits.
 func serve(program string, args ...string) (address string, stop func() error, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Find()
 	if err != nil {
 		return "", nil, err
 	}
-	address = l.Addr().String()
-	_ = l.Close()
+	address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	cmd := exec.Command(program, append([]string{"--http", address}, args...)...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
