@@ -53,6 +53,7 @@ play: ## build the browser playground and serve it on this machine
 	$(GO) run ./internal/playground/cmd/play
 
 test: export LIVE_PROGRAMS = required
+test: export AICONFIGURATOR = 1
 test: ## vet, then run every test (installs the reference, etcd and nats-server into .oracle); the core also with its invariants checked; Python's from its wheel
 	$(GO) vet ./...
 	@GO=$(GO) PYTHON=$(PYTHON) internal/stand/setup.sh .oracle || echo "what live workers are tested with is not complete; tests that need it fail" >&2

@@ -18,6 +18,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
 PACKAGE = "bindings/python"
+# Where there are wheels of it.
+AICONFIGURATOR = 'aiconfigurator-core==0.12.0; python_version >= "3.11" and sys_platform != "win32"'
 
 
 def say(**event: object) -> None:
@@ -42,7 +44,7 @@ def test(scratch: Path) -> bool:
     attempt("installing what the tests need (tests/requirements.txt) from the package index", *pip, "--requirement", str(HERE / "tests/requirements.txt"))
     attempt("building the wheels", str(python), str(HERE / "tools/build_wheel.py"), "--out", str(wheels), "--platform", "host")
     if os.environ.get("AICONFIGURATOR"):
-        attempt("installing AIConfigurator", *pip, "aiconfigurator-core==0.12.0")
+        attempt("installing AIConfigurator", *pip, AICONFIGURATOR)
     attempt("installing the wheels", *pip, "--no-deps", *map(str, sorted(wheels.glob("dryserve-*.whl"))))
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "DRYSERVE_HELPER")}
     env |= {"DRYSERVE_TEST_EVENTS": str(events), "DRYSERVE_TEST_WHEELS": str(wheels), "PYTHONDONTWRITEBYTECODE": "1"}
