@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
 )
 
 // Exit statuses.
@@ -36,6 +38,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case o.version:
 		_, err = fmt.Fprintf(stdout, "mocker (Dryserve) %s, %s %s/%s, follows %s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, reference)
 	default:
+		signal.Ignore(syscall.SIGPIPE) // a reader of the log that has gone is not the end of the workers
 		o.say = func(text string) { fmt.Fprintf(stderr, "mocker: %s\n", text) }
 		err = serve(o, stderr)
 	}

@@ -450,3 +450,43 @@ func TestReportsAreJSON(t *testing.T) {
 		}
 	}
 }
+
+// A reader that has enough ends a program without a word, and files are whole.
+func TestUnheard(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.jsonl", one)
+	ok(t, invoke(t, dir, "t.jsonl", "--report-json", "a.json"))
+	before := tree(t, dir)
+	for _, args := range []string{
+		"t.jsonl --report-json r.json --telemetry-sample-interval-ms 5", "--help", "--version", "t.jsonl --print-config",
+		"validate t.jsonl", "validate --help", "convert t.jsonl --output -", "diff a.json a.json", "completion bash",
+	} {
+		for _, deaf := range []bool{false, true} { // standard error, too
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Close()
+			cmd := command(dir, strings.Fields(args)...)
+			var stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = w, &stderr
+			if deaf {
+				cmd.Stderr = w
+			}
+			_ = cmd.Run() // the status says it
+			w.Close()
+			if got := cmd.ProcessState.ExitCode(); got != exitUnheard || strings.Contains(stderr.String(), "standard output") {
+				t.Errorf("%s, standard error too %v: status %d: %s", args, deaf, got, stderr.String())
+			}
+		}
+	}
+	if report, err := os.ReadFile(filepath.Join(dir, "r.json")); err != nil || !json.Valid(report) {
+		t.Errorf("the report is %q, error %v", report, err)
+	}
+	if err := os.Remove(filepath.Join(dir, "r.json")); err != nil {
+		t.Fatal(err)
+	}
+	if after := tree(t, dir); after != before {
+		t.Errorf("files changed from\n%s\nto\n%s", before, after)
+	}
+}

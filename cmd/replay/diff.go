@@ -37,6 +37,8 @@ func runDiff(args []string, stdout results, stderr *os.File) int {
 	}
 	differ, err := s.diff(stdout, func(text string) { say(stderr, "%s", text) })
 	switch {
+	case unheard(err):
+		return exitUnheard
 	case err != nil:
 		say(stderr, "%v", err)
 		return diffTrouble

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/dryserve/dryserve/host/native/cliutil"
 	"github.com/dryserve/dryserve/host/native/report"
@@ -19,9 +21,16 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+
+	exitUnheard = 128 + int(syscall.SIGPIPE) // as a shell has it of programs that this signal ends
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	// A reader that has gone is not to be the end of the process while files are half
+	// written; what cannot be printed ends it (unheard).
+	signal.Ignore(syscall.SIGPIPE)
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 // run does everything but exiting.
 func run(args []string, stdout, stderr *os.File) int {
@@ -51,6 +60,9 @@ func run(args []string, stdout, stderr *os.File) int {
 func conclude(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
+	}
+	if unheard(err) {
+		return exitUnheard
 	}
 	say(stderr, "%v", err)
 	var usage usageError
@@ -89,9 +101,21 @@ type results struct{ w io.Writer }
 func (r results) Write(p []byte) (int, error) {
 	n, err := r.w.Write(p)
 	if err != nil {
-		err = fmt.Errorf("cannot write standard output: %w", cliutil.Reason(err))
+		err = unprinted{cliutil.Reason(err)}
 	}
 	return n, err
+}
+
+// unprinted is why standard output cannot be written.
+type unprinted struct{ why error }
+
+func (u unprinted) Error() string { return fmt.Sprintf("cannot write standard output: %v", u.why) }
+
+// unheard reports whether whoever reads standard output has enough. There is
+// nothing to say then.
+func unheard(err error) bool {
+	var u unprinted
+	return errors.As(err, &u) && errors.Is(u.why, syscall.EPIPE)
 }
 
 // say writes one line of our own to standard error.

@@ -26,6 +26,8 @@ type client struct {
 	out    *bufio.Reader
 	stderr bytes.Buffer
 	ended  chan error
+
+	unheard io.Closer // what out reads from
 }
 
 func connect(t *testing.T, dir string) *client {
@@ -40,7 +42,7 @@ func connect(t *testing.T, dir string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.out = bufio.NewReader(out)
+	c.out, c.unheard = bufio.NewReader(out), out
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -289,6 +291,26 @@ func TestServeStops(t *testing.T) {
 	}
 	c.in.Close()
 	c.expectEnd(0, "")
+	if after := tree(t, dir); after != before {
+		t.Errorf("files changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+// A client that reads no more ends the server, which leaves nothing behind.
+func TestServeUnheard(t *testing.T) {
+	dir := t.TempDir()
+	args := endless(t, dir)
+	before := tree(t, dir)
+	c := connect(t, dir)
+	c.run(1, nil, args...)
+	for tree(t, dir) == before {
+		time.Sleep(time.Millisecond)
+	}
+	if err := c.unheard.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.send(number("id", 2), text("op", "hello"))
+	c.expectEnd(1, "replay: cannot write standard output: broken pipe\n")
 	if after := tree(t, dir); after != before {
 		t.Errorf("files changed from\n%s\nto\n%s", before, after)
 	}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import dryserve
-from dryserve import _helper
+from dryserve import _helper, _run
 
 from conftest import ROOMY, TESTS, helpers_of, python
 
@@ -160,6 +160,15 @@ def test_async_cancelled(endless: Path) -> None:
         assert not helpers_of(os.getpid())
 
     asyncio.run(cancelled())
+
+
+def test_cancelled_late() -> None:
+    """A helper that was told to end is not kept, even if its run ended before it had noticed."""
+    helper, cancellation = _helper.take(), _run.Cancellation()
+    cancellation.attach(helper)
+    cancellation.cancel()
+    _run._leave(helper, _run.Order([], cancellation=cancellation))
+    assert helper.process.returncode == 0 and helper not in _helper._idle
 
 
 def test_async_fails(trace: Path) -> None:

@@ -52,7 +52,7 @@ class Cancellation:
             helper.hang_up()
 
     def cancel(self) -> None:
-        """Ends the run; it ends with a HelperError."""
+        """Ends the run, which fails unless it has just succeeded, and its helper."""
         self.cancelled = True
         if self._helper is not None:
             self._helper.hang_up()
@@ -104,17 +104,22 @@ def run(order: Order) -> Outcome:
             request["ask_scaling"], request["first_tick_ms"] = True, _ms("scaling_policy.initial_tick_ms()", order.policy.initial_tick_ms())
         helper.send(request)
         outcome = _converse(helper, order)
-    except ReplayError as e:
-        if isinstance(e, HelperError):
+    except BaseException as e:
+        if isinstance(e, ReplayError) and not isinstance(e, HelperError):  # the run has ended, the helper has not
+            _leave(helper, order)
+        else:
             helper.end()
-        else:  # the run has ended, the helper has not
-            _helper.give_back(helper)
         raise
-    except BaseException:
-        helper.end()
-        raise
-    _helper.give_back(helper)
+    _leave(helper, order)
     return outcome
+
+
+def _leave(helper: _helper.Helper, order: Order) -> None:
+    """Keeps a helper for the next run, unless it was told to end meanwhile."""
+    if order.cancellation is not None and order.cancellation.cancelled:
+        helper.end()
+    else:
+        _helper.give_back(helper)
 
 
 def _converse(helper: _helper.Helper, order: Order) -> Outcome:
