@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,8 +26,6 @@ type Options struct {
 	// Progress is told now and then how many of all requests have ended; it may
 	// be nil.
 	Progress func(done, total int64)
-	// Warn is told, once, of what should not happen; it may be nil.
-	Warn func(text string, args ...any)
 }
 
 // Result is what a run leaves.
@@ -50,18 +49,24 @@ type run struct {
 	clock     clock.Clock
 	progress  func(done, total int64)
 	routes    []route // by turn; nil: no KV router
+	told      []told  // by worker
 	lateMs    float64
 	committed atomic.Int64 // tokens of prompts computed by passes that have ended
 
 	mu    sync.Mutex
 	ended []*request
-	wake  chan struct{} // holds one token: something has ended
+	fault error         // the router cannot go on
+	wake  chan struct{} // holds one token: something has ended, or the run is to
 }
 
 type route struct {
 	replay.Route
 	known bool
 }
+
+// told is when a worker has last said something, as its model says and as the
+// clock showed then. It is touched by the worker's goroutine.
+type told struct{ atMs, nowMs float64 }
 
 // Run replays w in real time and returns when its last request has ended, or when
 // ctx ends, with the context's error. cfg is what NewCourse wants; host memory
@@ -72,6 +77,9 @@ func Run(ctx context.Context, cfg config.Replay, w *workload.Workload, o Options
 	if r.progress == nil {
 		r.progress = func(done, total int64) {}
 	}
+	for range cfg.NumWorkers {
+		r.told = append(r.told, told{atMs: math.NaN()})
+	}
 	if cfg.Routing.Mode == config.KVRouter {
 		r.routes = make([]route, len(w.Turns))
 	}
@@ -79,7 +87,7 @@ func Run(ctx context.Context, cfg config.Replay, w *workload.Workload, o Options
 		r.clock = clock.NewWall(true)
 	}
 	f := fleetOptions(cfg)
-	f.Clock, f.Warn, f.Observer = r.clock, o.Warn, func(int) worker.Observer { return counter{&r.committed} }
+	f.Clock, f.Warn, f.Observer = r.clock, r.fail, func(int) worker.Observer { return counter{&r.committed} }
 	r.fleet = fleet.New(f)
 	ctx, cancel := context.WithCancel(ctx)
 	var workers sync.WaitGroup
@@ -150,6 +158,15 @@ func (r *run) play(ctx context.Context) error {
 	}
 }
 
+// fail ends the run for something that should not happen, as a simulation ends
+// for it.
+func (r *run) fail(text string, args ...any) {
+	r.mu.Lock()
+	r.fault = fmt.Errorf("at %g ms: %s (%v)", r.clock.NowMs(), text, args)
+	r.mu.Unlock()
+	r.rouse()
+}
+
 // rouse ends the wait of play.
 func (r *run) rouse() {
 	select {
@@ -207,18 +224,25 @@ type request struct {
 	endMs   float64
 }
 
-// Signal measures.
+// Signal measures. What comes of one pass has one time, so tokens that a
+// speculating engine gives together are together.
 func (q *request) Signal(s worker.Signal) {
+	if s.End == worker.Closed {
+		return // with the run
+	}
 	r := q.run
-	nowMs := r.clock.NowMs()
-	q.lateMs = max(q.lateMs, nowMs-s.AtMs)
+	t := &r.told[s.Worker]
+	if t.atMs != s.AtMs {
+		*t = told{s.AtMs, r.clock.NowMs()}
+		q.lateMs = max(q.lateMs, t.nowMs-s.AtMs)
+	}
 	if s.Token {
-		q.timesMs = append(q.timesMs, nowMs)
+		q.timesMs = append(q.timesMs, t.nowMs)
 	}
 	if s.End == worker.Running {
 		return
 	}
-	q.last, q.endMs = s, nowMs
+	q.last, q.endMs = s, t.nowMs
 	r.mu.Lock()
 	r.ended = append(r.ended, q)
 	r.mu.Unlock()
@@ -228,9 +252,12 @@ func (q *request) Signal(s worker.Signal) {
 // settle books what has ended, by time and then by worker, as in a simulation.
 func (r *run) settle() error {
 	r.mu.Lock()
-	ended := r.ended
+	ended, err := r.ended, r.fault
 	r.ended = nil
 	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	slices.SortStableFunc(ended, func(a, b *request) int {
 		return cmp.Or(cmp.Compare(a.endMs, b.endMs), cmp.Compare(a.last.Worker, b.last.Worker))
 	})
@@ -243,8 +270,6 @@ func (r *run) settle() error {
 			status = replay.Failed
 		case worker.Refused:
 			return fmt.Errorf("worker %d does not take request %d (code %d), which is a fault of this program", q.last.Worker, q.turn+1, q.last.Code)
-		case worker.Closed:
-			continue // with the run
 		}
 		r.lateMs = max(r.lateMs, q.lateMs)
 		r.note(q)
