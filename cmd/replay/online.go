@@ -59,6 +59,9 @@ func (o *options) checkOnline() error {
 	case o.disaggregated():
 		return errors.New("workers in two pools (--prefill-engine-args) are given with --replay-mode online; workers that serve whole requests (--extra-engine-args) are accepted, or --replay-mode offline")
 	}
+	if o.given("engine-impl") {
+		o.warnings = append(o.warnings, "--engine-impl has no effect with --replay-mode online")
+	}
 	return nil
 }
 
