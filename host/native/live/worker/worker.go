@@ -315,8 +315,12 @@ func (w *Worker) Advance(nowMs float64) (wakeMs float64) { return w.advance(nowM
 
 // Reach does what is due before a command that comes at nowMs: as in a replay a
 // pass that ends then has ended, and none has begun that could have it in
-// (corrections §3).
-func (w *Worker) Reach(nowMs float64) { w.advance(nowMs, nowMs) }
+// (corrections §3). Passes that take no time are left to Advance.
+func (w *Worker) Reach(nowMs float64) {
+	for beforeMs := w.cursorMs; w.advance(nowMs, nowMs) <= nowMs && w.cursorMs > beforeMs; {
+		beforeMs = w.cursorMs
+	}
+}
 
 // advance is Advance; no pass begins at untilMs or later.
 func (w *Worker) advance(nowMs, untilMs float64) (wakeMs float64) {
