@@ -310,7 +310,10 @@ func TestOnlineInterrupt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for tree(t, dir) == before { // until the report is begun
+	for range 20_000 { // until the report is begun
+		if tree(t, dir) != before {
+			break
+		}
 		time.Sleep(time.Millisecond)
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -17,7 +17,6 @@ import (
 // End, how it ended. Times are ms since the run began.
 type Course struct {
 	speller
-	cfg      config.Replay
 	arrivals arrivals
 	books    books
 	again    []Admission // scratch
@@ -49,7 +48,7 @@ func NewCourse(cfg config.Replay, w *workload.Workload) *Course {
 	if w.TraceBlockSize > 0 {
 		cfg.TraceBlockSize = w.TraceBlockSize
 	}
-	c.cfg, c.load, c.traceSize = cfg, w, cfg.TraceBlockSize
+	c.load, c.traceSize = w, cfg.TraceBlockSize
 	c.arrivals.init(cfg, w, false)
 	c.books.init(cfg, w, true)
 	return c

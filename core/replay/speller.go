@@ -25,42 +25,42 @@ func turnID(turn int32) (id [16]byte) {
 
 // spell spells a turn's prompt, and its output where that is planned or what was
 // said matters. Both are valid until the next call.
-func (p *speller) spell(turn int32) (prompt, output []uint32) {
-	t := &p.load.Turns[turn]
-	if p.talk != nil {
-		prompt, output = p.talk.request(turn)
+func (s *speller) spell(turn int32) (prompt, output []uint32) {
+	t := &s.load.Turns[turn]
+	if s.talk != nil {
+		prompt, output = s.talk.request(turn)
 	} else {
-		prompt = p.prompt(t)
+		prompt = s.prompt(t)
 	}
 	if t.Planned >= 0 {
-		output = p.load.Planned[p.load.PlannedOff[t.Planned]:p.load.PlannedOff[t.Planned+1]]
+		output = s.load.Planned[s.load.PlannedOff[t.Planned]:s.load.PlannedOff[t.Planned+1]]
 	}
 	return prompt, output
 }
 
 // prompt spells a turn's prompt: each trace hash id is TraceBlockSize times the
 // token that is its number (replay notes §3.1).
-func (p *speller) prompt(t *workload.Turn) []uint32 {
+func (s *speller) prompt(t *workload.Turn) []uint32 {
 	n := int(t.Input)
-	if p.load.Drawn {
-		p.tokens = workload.AppendDrawn(p.tokens[:0], t.Session, n)
-		return p.tokens
+	if s.load.Drawn {
+		s.tokens = workload.AppendDrawn(s.tokens[:0], t.Session, n)
+		return s.tokens
 	}
-	p.ids = p.load.Prompts.AppendIDs(p.ids[:0], t.Leaf, (n+p.traceSize-1)/p.traceSize)
-	if cap(p.tokens) < n {
-		p.tokens = make([]uint32, n+n/2)
+	s.ids = s.load.Prompts.AppendIDs(s.ids[:0], t.Leaf, (n+s.traceSize-1)/s.traceSize)
+	if cap(s.tokens) < n {
+		s.tokens = make([]uint32, n+n/2)
 	}
-	p.tokens = p.tokens[:n]
-	rest := p.tokens
-	for _, id := range p.ids {
-		token := p.numbers.of(id)
-		block := rest[:min(p.traceSize, len(rest))]
+	s.tokens = s.tokens[:n]
+	rest := s.tokens
+	for _, id := range s.ids {
+		token := s.numbers.of(id)
+		block := rest[:min(s.traceSize, len(rest))]
 		for i := range block {
 			block[i] = token
 		}
 		rest = rest[len(block):]
 	}
-	return p.tokens
+	return s.tokens
 }
 
 // numbers gives every hash id of a trace a number: 0, 1, 2, … in order of

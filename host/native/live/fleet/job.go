@@ -57,8 +57,9 @@ func (f *Fleet) Submit(q Request, to worker.Sink) (*Job, error) {
 }
 
 // SubmitAll brings requests that come together, each with the sink of the same
-// number: no worker begins a pass with some of its requests that could have all. The first that
-// cannot be taken ends it; the job of that one is nothing to go on with.
+// number: no worker begins a pass with some of them that could have all it gets.
+// The first that cannot be taken ends it; the job of that one is nothing to go on
+// with.
 func (f *Fleet) SubmitAll(list []Request, to []worker.Sink) (jobs []*Job, err error) {
 	var ready []dispatch
 	for i, q := range list {

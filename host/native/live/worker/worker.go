@@ -13,8 +13,9 @@
 // Invariants:
 //   - a pass begins when the one before it ended, as the model says, not when the
 //     machine noticed; but never more than catchUpMs in the past.
-//   - a request that comes during a pass joins the scheduler at its end; a
-//     cancelled one leaves at once, and nothing more is said of it.
+//   - a request that comes during a pass joins the scheduler at its end, one that
+//     comes at its end is in the next one, too; a cancelled one leaves at once, and
+//     nothing more is said of it.
 //   - every request that is taken and not cancelled gets exactly one last signal.
 //
 // Source: live notes §8.3; engine notes §3.
