@@ -373,6 +373,22 @@ func TestOnlineEngineImpl(t *testing.T) {
 	}
 }
 
+// A machine that is too slow says so, once.
+func TestOnlineLate(t *testing.T) {
+	var said []string
+	o, err := parse([]string{"t.jsonl", "--replay-mode", "online"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ms := range []float64{99, 122.4} {
+		warn(o, &finished{lateMs: ms, load: &workload.Workload{}}, func(text string) { said = append(said, text) })
+	}
+	want := "warning: this machine kept engines waiting, once for 122 ms, so some times are longer than theirs; a machine with less to do, or a slower replay, is more exact"
+	if len(said) != 1 || said[0] != want {
+		t.Errorf("%q", said)
+	}
+}
+
 // A sweep has no real time to give.
 func TestOnlineSweep(t *testing.T) {
 	dir := t.TempDir()
