@@ -113,7 +113,6 @@ var badInputs = []badInput{
 	{"agents of version 1", row(`"request_id":"a","wait_for":[],"output_length":1,"hash_ids":[1]`), "--trace-format agentic_mooncake --execution-model m", 1,
 		`t.jsonl:1: found a request, want the header {"schema":"dynamo.agentic_mooncake","version":2,"block_size":...,"hash_id_scope":"local","source":{"format":...,"digest":...}}; ` +
 			`without one this is version 1 of the format, whose requests wait with "wait_for" and "delay" instead of "dependencies"`},
-	{"not built mode", one, "--replay-mode online", 2, "--replay-mode online is not built yet (replay in real time); offline is accepted"},
 	{"not built flag", one, "--benchmark-granularity 2", 2, "--benchmark-granularity is not built yet (scaling by a planner); 8 is accepted"},
 	{"not built switch", one, "--capture-per-request", 2, "--capture-per-request is not built yet (returning requests (--report-jsonl writes them)); false is accepted"},
 	{"parameter of a function", one, "--report-jsonl-path r", 2, "--report-jsonl-path is a parameter of the reference's functions; --report-jsonl is accepted"},
@@ -335,7 +334,7 @@ func (c *recordedCommand) invoke(t *testing.T) outcome {
 // testdata/cli/rejected.json holds what the reference's command line rejects.
 func TestRejectedAsReference(t *testing.T) {
 	cases := recordedCommands(t, "rejected.json")
-	if len(cases) < 68 {
+	if len(cases) < 69 {
 		t.Fatalf("only %d cases", len(cases))
 	}
 	for _, c := range cases {
@@ -348,24 +347,6 @@ func TestRejectedAsReference(t *testing.T) {
 			}
 			if got.status != 0 || !strings.HasPrefix(got.stdout, "NVIDIA AIPerf | LLM Metrics\n") {
 				t.Errorf("%+v", got)
-			}
-		})
-	}
-}
-
-// testdata/cli/awaiting.json holds the others: what is not built yet is refused
-// by name, what is built ends as the reference does.
-func TestAwaiting(t *testing.T) {
-	cases := recordedCommands(t, "awaiting.json")
-	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			got := c.invoke(t)
-			if got.status == 2 && strings.Contains(got.stderr, " is not built yet ") {
-				return
-			}
-			if got.status != c.Status || c.Status != 0 && strings.Count(got.stderr, "\n") != 1 {
-				t.Errorf("%+v, want status %d", got, c.Status)
 			}
 		})
 	}

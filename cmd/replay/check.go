@@ -16,9 +16,15 @@ import (
 // reference does. Its errors are one sentence each.
 func (o *options) configure() (config.Replay, []engineargs.Args, error) {
 	r := config.DefaultReplay(config.VLLM)
+	if err := o.checkOnline(); err != nil {
+		return r, nil, err
+	}
 	engines, err := o.engines(&r)
 	if err != nil {
 		return r, nil, err
+	}
+	if err := o.checkLive(&r.Engine); err != nil {
+		return r, engines, err
 	}
 	r, err = o.run(r)
 	return r, engines, err
@@ -76,18 +82,12 @@ func (o *options) run(r config.Replay) (config.Replay, error) {
 	if err := o.limit(&r); err != nil {
 		return r, err
 	}
-	for _, bound := range []struct {
-		flag string
-		ms   float64
-		to   *float64
-	}{{"sla-ttft-ms", o.slaTTFTMs, &r.SLA.TTFTMs}, {"sla-itl-ms", o.slaITLMs, &r.SLA.ITLMs}, {"sla-e2e-ms", o.slaE2EMs, &r.SLA.E2EMs}} {
-		if !o.given(bound.flag) {
-			continue
-		}
-		if !(bound.ms > 0) || math.IsInf(bound.ms, 0) {
-			return r, realError(bound.flag, bound.ms, "a finite number above 0")
-		}
-		*bound.to = bound.ms
+	goals, err := o.goals(r.SLA)
+	if err != nil {
+		return r, err
+	}
+	if !o.online() {
+		r.SLA = goals
 	}
 	if err := o.checkTexts(); err != nil {
 		return r, err
@@ -98,7 +98,30 @@ func (o *options) run(r config.Replay) (config.Replay, error) {
 	if f := r.Check(); !f.OK() {
 		return r, o.fault(f)
 	}
+	r.SLA = goals
 	return r, nil
+}
+
+// goals are the bounds of the SLA. In real time the reference takes a bound of 0,
+// and both kinds together, which core/config does not judge then.
+func (o *options) goals(s config.SLA) (config.SLA, error) {
+	for _, bound := range []struct {
+		flag string
+		ms   float64
+		to   *float64
+	}{{"sla-ttft-ms", o.slaTTFTMs, &s.TTFTMs}, {"sla-itl-ms", o.slaITLMs, &s.ITLMs}, {"sla-e2e-ms", o.slaE2EMs, &s.E2EMs}} {
+		if !o.given(bound.flag) {
+			continue
+		}
+		if accepted := "a finite number above 0"; !o.online() && !(bound.ms > 0) || !(bound.ms >= 0) || math.IsInf(bound.ms, 0) {
+			if o.online() {
+				accepted = "a finite number of at least 0"
+			}
+			return s, realError(bound.flag, bound.ms, accepted)
+		}
+		*bound.to = bound.ms
+	}
+	return s, nil
 }
 
 // beside reads what other flags say of all engines.

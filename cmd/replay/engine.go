@@ -45,14 +45,15 @@ type finished struct {
 	lane       func(play int32) int32
 	route      func(turn int32) (replay.Route, bool) // nil: no KV router
 	cfg        config.Replay
-	jsonPath   string // of the report, "": none
-	engine     string // that it ran on: native or wasm
+	jsonPath   string  // of the report, "": none
+	engine     string  // that it ran on: native or wasm
+	lateMs     float64 // in real time: the most that the machine was late by
 }
 
 // prepare makes the workload, or reads the trace, for the engine that is asked
 // for.
 func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surroundings) (prepared, error) {
-	if o.engineKind != "native" {
+	if o.engineKind != "native" && !o.online() {
 		return prepareSandboxed(ctx, o, around, cfg)
 	}
 	load, err := o.load(ctx, cfg, around)
@@ -61,6 +62,9 @@ func (o *options) prepare(ctx context.Context, cfg config.Replay, around *surrou
 	}
 	if err != nil {
 		return nil, err
+	}
+	if o.online() {
+		return &realtime{cfg, load}, nil
 	}
 	return o.native(cfg, load), nil
 }

@@ -195,7 +195,7 @@ func fleetFlags(o *options) *pflag.FlagSet {
 	fleet.StringVar(&o.nextNRates, "aic-nextn-accept-rates", "", "chances that the drafts are accepted, each after the one before it: a `list` separated by commas (default: 0.85,0.3)")
 	fleet.StringVar(&o.watching.script, "scaling-script", "", "let workers come and go as the JSON or YAML `file` says: a list of targets, each with at_ms and workers (docs/scaling.md)")
 	o.route.declare(fleet)
-	choice(fleet, &o.replayMode, "replay-mode", "offline", []string{"offline"}, "offline simulates on a virtual clock")
+	choice(fleet, &o.replayMode, "replay-mode", "offline", replayModes, "offline simulates on a virtual clock; online sends the requests in real time to live engines, and measures")
 	fleet.StringVar(&o.modelName, "model-name", "", "`name` of the served model: it chooses the classes of --router-policy-config, and is a label otherwise")
 	return fleet
 }
@@ -314,8 +314,7 @@ func (v formatValue) String() string {
 }
 func (v formatValue) Type() string { return "format" }
 
-// choiceValue is one of a few words. Words that name something which is not
-// built yet parse, too; the checks refuse them.
+// choiceValue is one of a few words.
 type choiceValue struct {
 	word   *string
 	name   string
@@ -328,7 +327,7 @@ func choice(f *pflag.FlagSet, p *string, name, def string, choices []string, usa
 }
 
 func (v choiceValue) Set(s string) error {
-	if !slices.Contains(v.choice, s) && laterChoice(v.name, s) == "" {
+	if !slices.Contains(v.choice, s) {
 		return errors.New(strings.Join(v.choice, " or "))
 	}
 	*v.word = s

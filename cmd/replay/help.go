@@ -39,6 +39,7 @@ Examples:
   replay trace.jsonl --extra-engine-args engine.json --arrival-speedup-ratio 2
   replay agents/ --execution-model m --agentic-lanes 4
   replay part-*.jsonl.gz --trace-format dynamo
+  replay trace.jsonl --replay-mode online --arrival-speedup-ratio 10
   replay --input-tokens 2000 --output-tokens 200 --request-count 1000 --request-rate 4
   replay --input-tokens 4000 --output-tokens 100 --request-count 200 \
     --turns-per-session 3 --inter-turn-delay-ms 5000 --shared-prefix-ratio 0.5 \

@@ -98,13 +98,3 @@ func laterAsked(f *pflag.FlagSet) string {
 	}
 	return ""
 }
-
-// laterChoice names the feature behind a word that the reference knows for
-// the flag and that is not built yet; "" for other words.
-func laterChoice(flag, word string) string {
-	switch flag + "=" + word {
-	case "replay-mode=online":
-		return "replay in real time"
-	}
-	return ""
-}

@@ -59,13 +59,6 @@ func (o *options) check(all *pflag.FlagSet) error {
 	if sentence := laterAsked(all); sentence != "" {
 		return usageError{sentence}
 	}
-	for _, c := range []struct{ flag, word, accepted string }{
-		{"replay-mode", o.replayMode, "offline"},
-	} {
-		if feature := laterChoice(c.flag, c.word); feature != "" {
-			return usagef("--%s %s is not built yet (%s); %s is accepted", c.flag, c.word, feature, c.accepted)
-		}
-	}
 	return o.checkSource()
 }
 

@@ -75,7 +75,11 @@ func replayAll(ctx context.Context, o *options, around *surroundings) (*finished
 	if err != nil {
 		return nil, err
 	}
-	host := drive.Options{Progress: around.stage("Simulating"), Provider: around.timing}
+	stage := "Simulating"
+	if o.online() {
+		stage = "Replaying"
+	}
+	host := drive.Options{Progress: around.stage(stage), Provider: around.timing}
 	o.attend(cfg, &files, &host)
 	if around.policy != nil {
 		host.Policy = around.policy

@@ -163,6 +163,9 @@ func (p *plan) options(choices []sweep.Choice) (*options, config.Replay, error) 
 	if err := o.locate(o.check(all)); err != nil {
 		return nil, config.Replay{}, err
 	}
+	if o.online() {
+		return nil, config.Replay{}, o.locate(usagef("--replay-mode is online, but a sweep runs many points at once, which would keep each other waiting; offline is accepted"))
+	}
 	cfg, engines, err := o.configure()
 	for _, e := range engines {
 		warnEngine(e, func(text string) { o.warnings = append(o.warnings, strings.TrimPrefix(text, "warning: ")) })

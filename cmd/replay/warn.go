@@ -11,6 +11,9 @@ import (
 	"github.com/dryserve/dryserve/host/native/tracefile"
 )
 
+// tooLateMs is how late a machine is said to be: engines make up for less.
+const tooLateMs = 100
+
 // maxNamed bounds how many requests a warning names.
 const maxNamed = 5
 
@@ -20,6 +23,9 @@ func warn(o *options, out *finished, say func(text string)) {
 	o.warnBefore(load, say)
 	if rejected > 0 {
 		say(fmt.Sprintf("warning: %d of %d requests were rejected: their prompts reach max_model_len or need more blocks than num_gpu_blocks", rejected, len(load.Turns)))
+	}
+	if out.lateMs > tooLateMs {
+		say(fmt.Sprintf("warning: this machine kept engines waiting, once for %.0f ms, so some times are longer than theirs; a machine with less to do, or a slower replay, is more exact", out.lateMs))
 	}
 	if n := len(unservable); n > 0 {
 		say(fmt.Sprintf("warning: %d of %d requests can never be served by this engine and failed: %s", n, len(load.Turns), requestNames(load, unservable)))

@@ -206,42 +206,49 @@ func (s *Sim) Admissions() []Admission { return s.books.admissions }
 func (s *Sim) Handoffs() []Handoff { return s.books.handoffs }
 
 // Unservable lists the turns that failed because they can never be served, in file order.
-func (s *Sim) Unservable() []int32 {
-	slices.Sort(s.books.unservable)
-	return s.books.unservable
+func (s *Sim) Unservable() []int32 { return s.books.failures() }
+
+func (b *books) failures() []int32 {
+	slices.Sort(b.unservable)
+	return b.unservable
 }
 
 // Summary computes the report's numbers. It sorts the samples: call it once,
 // after Step has returned Done.
 func (s *Sim) Summary() Summary {
-	b := &s.books
-	r := Summary{
-		CommittedPrefillTokens: b.committed, NumRequests: b.arrived, CompletedRequests: b.completed,
-		RejectedRequests: b.rejected, FailedRequests: b.failed, UnfinishedRequests: b.inFlight(),
-		TotalInputTokens: b.input, TotalOutputTokens: b.output, DurationMs: b.durationMs,
-		PrefillWorkerSeconds: b.prefillSeconds, DecodeWorkerSeconds: b.workerSeconds,
-		DecodeGPUsPerWorker: int64(s.cfg.Engine.TensorParallelSize * s.cfg.Engine.DPSize),
-		HasSLA:              s.cfg.SLA.Set(), GoodputCompleted: b.goodput,
-		NumTTFT: int64(len(b.ttft)), NumTPOT: int64(len(b.tpot)), NumE2E: int64(len(b.e2e)),
-		TTFT: stats.Of(b.ttft), TTST: stats.Of(b.ttst), TPOT: stats.Of(b.tpot), E2E: stats.Of(b.e2e),
-		ITL: b.gaps.ITL(), PerUser: b.gaps.PerUser(),
-	}
+	r := s.books.summary(s.arrivals.agents)
 	if s.tiers.Host != nil {
 		p := s.tiers.Host.Pool
 		r.SharedHost = &HostPool{CapacityBlocks: p.Total(), ResidentBlocks: p.Resident(), UsedBlocks: p.Used()}
 	}
 	r.Disk = s.diskStats()
-	seconds := max(b.durationMs/1000, 1e-9)
+	return r
+}
+
+// summary reduces the books. It sorts the samples.
+func (b *books) summary(a *agents) Summary {
+	r := Summary{
+		CommittedPrefillTokens: b.committed, NumRequests: b.arrived, CompletedRequests: b.completed,
+		RejectedRequests: b.rejected, FailedRequests: b.failed, UnfinishedRequests: b.inFlight(),
+		TotalInputTokens: b.input, TotalOutputTokens: b.output, DurationMs: b.durationMs,
+		PrefillWorkerSeconds: b.prefillSeconds, DecodeWorkerSeconds: b.workerSeconds,
+		DecodeGPUsPerWorker: int64(b.cfg.Engine.TensorParallelSize * b.cfg.Engine.DPSize),
+		HasSLA:              b.cfg.SLA.Set(), GoodputCompleted: b.goodput,
+		NumTTFT: int64(len(b.ttft)), NumTPOT: int64(len(b.tpot)), NumE2E: int64(len(b.e2e)),
+		TTFT: stats.Of(b.ttft), TTST: stats.Of(b.ttst), TPOT: stats.Of(b.tpot), E2E: stats.Of(b.e2e),
+		ITL: b.gaps.ITL(), PerUser: b.gaps.PerUser(),
+	}
+	seconds := b.seconds()
 	r.RequestThroughputRPS = float64(b.completed) / seconds
 	r.InputThroughputTokS = float64(b.input) / seconds
 	r.OutputThroughputTokS = float64(b.output) / seconds
 	r.TotalThroughputTokS = float64(b.input+b.output) / seconds
 	r.GoodputRequestRPS = float64(b.goodput) / seconds
-	if a := s.arrivals.agents; a != nil {
+	if a != nil {
 		r.Agents = a.summary()
 	}
 	r.GoodputOutputTokS = float64(b.goodputTok) / seconds
-	if e := s.cfg.Prefill.Engine; s.cfg.Disaggregated() {
+	if e := b.cfg.Prefill.Engine; b.cfg.Disaggregated() {
 		r.PrefillGPUsPerWorker = int64(e.TensorParallelSize * e.DPSize)
 	}
 	r.GPUHours = (float64(b.prefillSeconds*float64(r.PrefillGPUsPerWorker)) + float64(b.workerSeconds*float64(r.DecodeGPUsPerWorker))) / 3600
@@ -251,3 +258,6 @@ func (s *Sim) Summary() Summary {
 	}
 	return r
 }
+
+// seconds is the run's duration as rates are taken over it.
+func (b *books) seconds() float64 { return max(b.durationMs/1000, 1e-9) }

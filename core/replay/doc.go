@@ -11,7 +11,8 @@
 // corrections §3): completions by worker id, arrivals, then idle workers by
 // id, repeated until nothing changes. Two pools of workers, of which one hands
 // prompts over to the other, have an order and an event loop of their own (type
-// pools).
+// pools). Where the engines are somebody else's there is the rest of it: which
+// turn is next, and the accounts (type Course).
 //
 // Invariants: the clock never goes back; arrived = completed + rejected +
 // failed + cancelled + unfinished.

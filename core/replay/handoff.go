@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -30,7 +29,7 @@ type handoffs struct {
 	joined    bool     // one has become active since
 	transfers heap     // under way: by end, then by request; turn is the slot
 	links     links    // instead, where they share bandwidth
-	spell     plain
+	spell     speller
 }
 
 // action is what a handoff does next.
@@ -79,7 +78,7 @@ func (h *handoffs) init(p *pools) {
 	s := p.sim
 	h.pools, h.reserves, h.transfer = p, s.cfg.Engine.Backend == config.SGLang, s.cfg.Prefill.Engine.Transfer
 	h.links = links{sharing: s.cfg.Sharing, perNode: int32(s.cfg.PrefillPerNode)}
-	h.spell = plain{load: s.load, numbers: s.numbers, talk: s.talk, traceSize: s.cfg.TraceBlockSize}
+	h.spell = speller{load: s.load, numbers: s.numbers, talk: s.talk, traceSize: s.cfg.TraceBlockSize}
 }
 
 // begin takes a request that arrives.
@@ -212,14 +211,8 @@ func (h *handoffs) after(q *pool, m *member, rank int32) {
 
 // request spells a request.
 func (h *handoffs) request(r *handoff, slot int32) engine.Request {
-	load := h.spell.load
-	t := &load.Turns[r.turn]
-	q := engine.Request{Tag: uint32(slot), MaxOutput: int(t.Output)}
-	binary.BigEndian.PutUint64(q.UUID[8:], uint64(r.turn)+1)
+	q := engine.Request{UUID: turnID(r.turn), Tag: uint32(slot), MaxOutput: int(h.spell.load.Turns[r.turn].Output)}
 	q.Tokens, q.OutputIDs = h.spell.spell(r.turn)
-	if t.Planned >= 0 {
-		q.OutputIDs = load.Planned[load.PlannedOff[t.Planned]:load.PlannedOff[t.Planned+1]]
-	}
 	return q
 }
 

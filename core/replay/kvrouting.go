@@ -42,7 +42,7 @@ type kvRouting struct {
 	workers []follower // by number; nil: it is not there
 	plains  []*plain   // the workers, if they are these,
 	paths   *paths     // or others: it knows what they hold
-	speller plain      // spells prompts for readable ones; no worker
+	speller speller    // of prompts for readable ones
 	load    *workload.Workload
 	predict timing.Model // of prompts, as fast as they are without a speed-up
 
@@ -120,7 +120,7 @@ func newKVRouting(cfg config.Replay, w *workload.Workload, workers []worker, sea
 	k.workers, k.plains, k.paths, k.hearing = followers, plains, known, -1
 	if len(plains) > 0 {
 		p := plains[0]
-		k.speller = plain{load: w, numbers: p.numbers, talk: p.talk, traceSize: p.traceSize}
+		k.speller = speller{load: w, numbers: p.numbers, talk: p.talk, traceSize: p.traceSize}
 	}
 	return k
 }

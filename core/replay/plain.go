@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/dryserve/dryserve/core/config"
@@ -15,22 +14,16 @@ import (
 )
 
 // plain drives the readable engine as a worker: the ranks of one group, to
-// which turns go in turn. A request's UUID is its turn's ordinal counted from 1,
-// as in the reference's canonical mode.
+// which turns go in turn.
 type plain struct {
+	speller
 	g          *group.Group
-	load       *workload.Workload
-	numbers    *numbers
-	talk       *talk     // nil: prompts are those of the workload
 	tape       *recorder // nil: nobody asks
 	id         int32     // of the worker
-	traceSize  int
 	sglang     bool
 	copies     bool     // to and from host memory
 	speculates bool     // and a request that cannot be served is to fail
 	rank       int      // of the next turn
-	tokens     []uint32 // scratch: a prompt
-	ids        []uint64 // scratch: its hash ids
 	fruitless  []int    // by rank: passes that preempted since the last output
 	notes      [][]note // by rank, then by handle
 	ended      []int32  // handle*ranks + rank
@@ -58,7 +51,8 @@ func newPlain(cfg config.Replay, w *workload.Workload, n *numbers, id int, tiers
 	e.EmitKVEvents, e.EmitKVTokenIDs = cfg.Routing.Mode == config.KVRouter, false
 	g := group.NewSharing(e, uint64(id), tiers, int32(id))
 	return &plain{
-		g: g, id: int32(id), load: w, numbers: n, traceSize: cfg.TraceBlockSize, sglang: e.Backend == config.SGLang, copies: e.HostOffload.Blocks > 0,
+		speller: speller{load: w, numbers: n, traceSize: cfg.TraceBlockSize},
+		g:       g, id: int32(id), sglang: e.Backend == config.SGLang, copies: e.HostOffload.Blocks > 0,
 		speculates: e.MTP.Drafts > 0 && e.Backend != config.SGLang && !cfg.Parity,
 		fruitless:  make([]int, g.Ranks()), notes: make([][]note, g.Ranks()),
 	}
@@ -71,13 +65,8 @@ func (p *plain) Push(turn int32) {
 
 // PushTo gives a turn to a rank.
 func (p *plain) PushTo(turn int32, rank int) {
-	t := &p.load.Turns[turn]
-	q := engine.Request{Tag: uint32(turn), MaxOutput: int(t.Output)}
-	binary.BigEndian.PutUint64(q.UUID[8:], uint64(turn)+1)
+	q := engine.Request{UUID: turnID(turn), Tag: uint32(turn), MaxOutput: int(p.load.Turns[turn].Output)}
 	q.Tokens, q.OutputIDs = p.spell(turn)
-	if t.Planned >= 0 {
-		q.OutputIDs = p.load.Planned[p.load.PlannedOff[t.Planned]:p.load.PlannedOff[t.Planned+1]]
-	}
 	h, _ := p.g.Submit(rank, q) // the UUID is new and the output is not negative
 	for len(p.notes[rank]) <= int(h) {
 		p.notes[rank] = append(p.notes[rank], note{})
@@ -91,44 +80,10 @@ func (p *plain) PushTo(turn int32, rank int) {
 	n.times, n.admits = n.times[:0], n.admits[:0]
 }
 
-// spell spells a turn's prompt, and its output where what was said matters. Both
-// are valid until the next call.
-func (p *plain) spell(turn int32) (prompt, output []uint32) {
-	if p.talk != nil {
-		return p.talk.request(turn)
-	}
-	return p.prompt(&p.load.Turns[turn]), nil
-}
-
 // note is the note of an ended request.
 func (p *plain) note(id int32) *note {
 	ranks := int32(len(p.notes))
 	return &p.notes[id%ranks][id/ranks]
-}
-
-// prompt spells a turn's prompt: each trace hash id is TraceBlockSize times the
-// token that is its number (replay notes §3.1).
-func (p *plain) prompt(t *workload.Turn) []uint32 {
-	n := int(t.Input)
-	if p.load.Drawn {
-		p.tokens = workload.AppendDrawn(p.tokens[:0], t.Session, n)
-		return p.tokens
-	}
-	p.ids = p.load.Prompts.AppendIDs(p.ids[:0], t.Leaf, (n+p.traceSize-1)/p.traceSize)
-	if cap(p.tokens) < n {
-		p.tokens = make([]uint32, n+n/2)
-	}
-	p.tokens = p.tokens[:n]
-	rest := p.tokens
-	for _, id := range p.ids {
-		token := p.numbers.of(id)
-		block := rest[:min(p.traceSize, len(rest))]
-		for i := range block {
-			block[i] = token
-		}
-		rest = rest[len(block):]
-	}
-	return p.tokens
 }
 
 // AppendSignals appends what the last pass said of requests, rank by rank, then
@@ -352,64 +307,4 @@ func (p *plain) Times(id int32, buf []float64) []float64 { return p.note(id).tim
 func (p *plain) Readmission(id int32, i int) (atMs float64, reused int32) {
 	a := p.note(id).admits[i]
 	return a.AtMs, a.Reused
-}
-
-// numbers gives every hash id of a trace a number: 0, 1, 2, … in order of
-// first appearance, row by row (replay notes §3.1). Open addressing.
-type numbers struct {
-	slots []numbered
-	used  uint32
-}
-
-type numbered struct {
-	id     uint64
-	number uint32 // plus one; 0: empty
-}
-
-func newNumbers() *numbers { return &numbers{slots: make([]numbered, 1024)} }
-
-// addAll numbers the ids of a workload's turns from the given one on.
-func (n *numbers) addAll(w *workload.Workload, from int) {
-	var ids []uint64
-	for _, t := range w.Turns[from:] {
-		ids = w.Prompts.AppendIDs(ids[:0], t.Leaf, int(t.IDs))
-		for _, id := range ids {
-			n.of(id)
-		}
-	}
-}
-
-// of is the id's number; a new id gets the next one.
-func (n *numbers) of(id uint64) uint32 {
-	mask := uint64(len(n.slots) - 1)
-	for i := (id * 0x9E3779B97F4A7C15 >> 20) & mask; ; i = (i + 1) & mask {
-		s := &n.slots[i]
-		if s.number != 0 && s.id == id {
-			return s.number - 1
-		}
-		if s.number == 0 {
-			n.used++
-			*s = numbered{id: id, number: n.used}
-			if int(n.used)*2 > len(n.slots) {
-				n.grow()
-			}
-			return n.used - 1
-		}
-	}
-}
-
-func (n *numbers) grow() {
-	old := n.slots
-	n.slots = make([]numbered, 2*len(old))
-	mask := uint64(len(n.slots) - 1)
-	for _, s := range old {
-		if s.number == 0 {
-			continue
-		}
-		i := (s.id * 0x9E3779B97F4A7C15 >> 20) & mask
-		for n.slots[i].number != 0 {
-			i = (i + 1) & mask
-		}
-		n.slots[i] = s
-	}
 }

@@ -48,9 +48,9 @@ type Summary struct {
 // AgentsSummary is what became of the plays of a graph (replay notes §3.4).
 type AgentsSummary struct {
 	Plays, Completed int64
-	Latency          stats.Dist // ms, of completed plays: from the first request to the last end
-	Outcomes         []PlayOutcome
-	Events           int64 // of the lifecycle
+	Latency          stats.Dist    // ms, of completed plays: from the first request to the last end
+	Outcomes         []PlayOutcome // by play; nil in real time, as are the next two
+	Events           int64         // of the lifecycle
 	Digest           [32]byte
 }
 

@@ -157,7 +157,7 @@ def test_trace_files(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (dryserve.ReplayError, "max_sim_time_ms is -1; a finite number of at least 0 is accepted", {"max_sim_time_ms": -1}),
         (dryserve.ReplayError, "sla_ttft_ms is 0; a finite number above 0 is accepted", {"sla_ttft_ms": 0}),
         (dryserve.UsageError, "trace_format is \"nope\"; mooncake or mooncake-delta or agentic_mooncake or applied_compute_agentic or dynamo or weka or azure or burstgpt is accepted", {"trace_format": "nope"}),
-        (dryserve.UsageError, "replay_mode online is not built yet (replay in real time); offline is accepted", {"replay_mode": "online"}),
+        (dryserve.UsageError, "replay_mode is \"inline\"; offline or online is accepted", {"replay_mode": "inline"}),
     ],
 )  # fmt: skip
 def test_wrong(trace: Path, kind: type[Exception], sentence: str, parameters: dict[str, Any]) -> None:
@@ -168,7 +168,7 @@ def test_wrong(trace: Path, kind: type[Exception], sentence: str, parameters: di
 
 def test_wrong_files(trace: Path) -> None:
     with pytest.raises(TypeError, match="trace_files is 3; a path or several are accepted"):
-        dryserve.run_trace_replay(3)  # type: ignore[arg-type]
+        dryserve.run_trace_replay(3)  # type: ignore[call-overload]
     with pytest.raises(dryserve.UsageError, match="trace_format mooncake is given, but no trace file"):
         dryserve.run_trace_replay([])
     with pytest.raises(dryserve.ReplayError, match="/nothing: no such file"):

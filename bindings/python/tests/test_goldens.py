@@ -55,9 +55,11 @@ def call(case: Path, **more: Any) -> dryserve.ReplayReport:
     if "scaling_policy" in c:
         more["scaling_policy"] = Scripted(c["scaling_policy"])
     if c.get("synthetic"):
-        return dryserve.run_synthetic_trace_replay(**c["synthetic"], **c["kwargs"], **more)
+        report: dryserve.ReplayReport = dryserve.run_synthetic_trace_replay(**c["synthetic"], **c["kwargs"], **more)
+        return report
     files = [case.parent.parent / f for f in c["files"]]
-    return dryserve.run_trace_replay(files if len(files) != 1 else files[0], **c["kwargs"], **more)
+    report = dryserve.run_trace_replay(files if len(files) != 1 else files[0], **c["kwargs"], **more)
+    return report
 
 
 def test_there_are_cases() -> None:

@@ -18,14 +18,18 @@ func (e *entries) agents(a *replay.AgentsSummary, g *workload.Graph, target stri
 	e.whole("incomplete_trajectories", a.Plays-a.Completed)
 	e.dist("trajectory_e2e_latency", "_ms", a.Latency)
 	e.real("p50_trajectory_e2e_latency_ms", a.Latency.Median)
-	e.whole("agentic_lifecycle_event_count", a.Events)
+	if a.Outcomes != nil {
+		e.whole("agentic_lifecycle_event_count", a.Events)
+		*e = append(*e,
+			entry{"agentic_lifecycle_digest", text(hex.EncodeToString(a.Digest[:]))},
+			entry{"agentic_play_outcomes", outcomes(a, g).json(1)},
+		)
+	}
 	*e = append(*e,
-		entry{"agentic_lifecycle_digest", text(hex.EncodeToString(a.Digest[:]))},
 		entry{"agentic_graph", graphObject(g).json(1)},
 		entry{"agentic_model_projection", object{
 			{"policy", text("project_to_configured_target")}, {"source_models", models(g).json(2)}, {"target_model", text(target)},
 		}.json(1)},
-		entry{"agentic_play_outcomes", outcomes(a, g).json(1)},
 	)
 	if g.NestedBasis != "" {
 		*e = append(*e, entry{"weka_nested_timestamp_basis", text(g.NestedBasis)})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, overload
 
 from dryserve import _arguments, _run
 from dryserve._errors import ReplayWarning
@@ -16,9 +16,13 @@ from dryserve._report import PlannerReplayDetails, ReplayReport, ReplayTelemetry
 from dryserve._run import PerformanceModel, ScalingPolicy
 
 # Where a run is simulated: sandboxed in WebAssembly, as native code, or (auto)
-# sandboxed. The results are the same.
+# sandboxed. The results are the same. In real time it is always native code.
 Engine = Literal["auto", "wasm", "native"]
 _ENGINES = ("auto", "wasm", "native")
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,67 @@ class TelemetryOptions:
     jsonl_path: str | os.PathLike[str] | None = None
 
 
+# The parameters but replay_mode, on which the type of what comes back depends.
+class _Parameters(TypedDict, total=False):
+    extra_engine_args: Any
+    prefill_engine_args: Any
+    decode_engine_args: Any
+    router_config: Any
+    ais_perf_config: Any
+    num_workers: int
+    num_prefill_workers: int
+    num_decode_workers: int
+    replay_concurrency: int | None
+    router_mode: str
+    arrival_speedup_ratio: float
+    model_name: str | None
+    sla_ttft_ms: float | None
+    sla_itl_ms: float | None
+    sla_e2e_ms: float | None
+    planner_config: Any
+    performance_model_metadata: dict[str, Any] | None
+    benchmark_granularity: int
+    capture_per_request: bool
+    capture_planner_details: bool
+    telemetry_options: TelemetryOptions | None
+    kv_event_lag_ms: float | None
+    performance_model: PerformanceModel | None
+    scaling_policy: ScalingPolicy | None
+    router_seed: int | None
+    engine: Engine
+    parity: bool
+    progress: bool | Callable[[Progress], object] | None
+    _cancellation: _run.Cancellation | None
+
+
+class _TraceParameters(_Parameters, total=False):
+    agentic_lanes: int | None
+    trace_block_size: int | None
+    trace_format: str
+    trace_shared_prefix_ratio: float
+    trace_num_prefix_groups: int
+    report_jsonl_path: str | os.PathLike[str] | None
+    max_sim_time_ms: float | None
+    execution_model: str | None
+    weka_nested_timestamp_basis: str | None
+
+
+class _SyntheticParameters(_Parameters, total=False):
+    request_rate: float | None
+    arrival_interval_ms: float | None
+    arrival_seed: int
+    turns_per_session: int
+    shared_prefix_ratio: float
+    num_prefix_groups: int
+    inter_turn_delay_ms: float
+
+
+@overload
+def run_trace_replay(trace_files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, replay_mode: Literal["offline"] = "offline", **parameters: Unpack[_TraceParameters]) -> ReplayReport: ...
+@overload
+def run_trace_replay(trace_files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, replay_mode: Literal["online"], **parameters: Unpack[_TraceParameters]) -> dict[str, Any]: ...
+@overload
+def run_trace_replay(trace_files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, replay_mode: str, **parameters: Unpack[_TraceParameters]) -> ReplayReport | dict[str, Any]: ...
 def run_trace_replay(
     trace_files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
@@ -78,8 +143,13 @@ def run_trace_replay(
     parity: bool = False,
     progress: bool | Callable[[Progress], object] | None = None,
     _cancellation: _run.Cancellation | None = None,
-) -> ReplayReport:
+) -> ReplayReport | dict[str, Any]:
     """Replays a trace on simulated engines.
+
+    With ``replay_mode="online"`` it is replayed in real time: requests are sent
+    when they are due, engines and router run live, and times are measured on the
+    machine's clock (docs/online.md). As in dynamo.replay the summary comes back then, a
+    dictionary, and ``report_jsonl_path`` is for the requests.
 
     The parameters up to ``kv_event_lag_ms`` are those of dynamo.replay, with its
     defaults; ``trace_format`` also takes "auto". Besides:
@@ -90,7 +160,7 @@ def run_trace_replay(
       (:class:`dryserve.ScalingPolicy`); ``report.planner`` tells what came of it.
     - ``router_seed``: of the lots that the router draws among equals.
     - ``engine``: "wasm" (sandboxed), "native" (faster), or "auto", which is "wasm".
-      The numbers are the same.
+      The numbers are the same. In real time it is "native".
     - ``parity``: end as the reference does when a request can never be served,
       instead of failing that request alone.
     - ``progress``: True for a bar, or a function of a :class:`dryserve.Progress`.
@@ -111,6 +181,12 @@ def run_trace_replay(
     return _replay(given, files)
 
 
+@overload
+def run_synthetic_trace_replay(input_tokens: int, output_tokens: int, request_count: int, *, replay_mode: Literal["offline"] = "offline", **parameters: Unpack[_SyntheticParameters]) -> ReplayReport: ...
+@overload
+def run_synthetic_trace_replay(input_tokens: int, output_tokens: int, request_count: int, *, replay_mode: Literal["online"], **parameters: Unpack[_SyntheticParameters]) -> dict[str, Any]: ...
+@overload
+def run_synthetic_trace_replay(input_tokens: int, output_tokens: int, request_count: int, *, replay_mode: str, **parameters: Unpack[_SyntheticParameters]) -> ReplayReport | dict[str, Any]: ...
 def run_synthetic_trace_replay(
     input_tokens: int,
     output_tokens: int,
@@ -153,7 +229,7 @@ def run_synthetic_trace_replay(
     parity: bool = False,
     progress: bool | Callable[[Progress], object] | None = None,
     _cancellation: _run.Cancellation | None = None,
-) -> ReplayReport:
+) -> ReplayReport | dict[str, Any]:
     """Replays requests that are made up on simulated engines (replay notes §4).
 
     The parameters up to ``kv_event_lag_ms`` are those of dynamo.replay, with its
@@ -162,21 +238,22 @@ def run_synthetic_trace_replay(
     return _replay(dict(locals()), [])
 
 
-def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
+def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport | dict[str, Any]:
     """Runs what the parameters of either function say."""
     telemetry = given.pop("telemetry_options")
     model, policy = given.pop("performance_model"), given.pop("scaling_policy")
     progress, cancellation = given.pop("progress"), given.pop("_cancellation")
     capture, details = given.pop("capture_per_request"), given.pop("capture_planner_details")
-    if capture and given["replay_mode"] == "online":
-        raise ValueError("capture_per_request is given with replay_mode 'online'; replay_mode 'offline' is accepted")
+    online = given["replay_mode"] == "online"
+    if online:
+        _check_online(given, capture_per_request=capture, telemetry_options=telemetry, performance_model=model, scaling_policy=policy)
     if given["planner_config"] is not None and given["replay_mode"] != "offline":
         raise ValueError(f"planner_config is given with replay_mode {given['replay_mode']!r}; replay_mode 'offline' is accepted")
     _check_lag(given["kv_event_lag_ms"], given["router_mode"])
     if given["engine"] not in _ENGINES:
         raise ValueError(f"engine is {given['engine']!r}; 'auto', 'wasm' or 'native' is accepted")
     given.update(_telemetry(telemetry))
-    requests = bool(capture) or given.get("report_jsonl_path") is not None
+    requests = not online and (bool(capture) or given.get("report_jsonl_path") is not None)
     tell, end = listener(progress)
     try:
         out = _run.run(_run.Order(_arguments.arguments(given, files), requests, model, policy, telemetry and telemetry.callback, tell, cancellation))
@@ -189,6 +266,8 @@ def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
     }
     for text in out.warnings:  # as from the line that called
         warnings.warn(text, ReplayWarning, stacklevel=3)
+    if online:
+        return out.report
     samples = _sampled(out.report)
     planner = None
     if policy is not None:
@@ -196,6 +275,15 @@ def _replay(given: dict[str, Any], files: list[str]) -> ReplayReport:
     report = ReplayReport(out.report, out.requests if requests else None, coverage, planner, samples)
     report._table, report._engine = out.table, out.engine
     return report
+
+
+def _check_online(given: Mapping[str, Any], **others: Any) -> None:
+    """What the reference refuses with ValueError, and what needs a simulation."""
+    for name, value in others.items():
+        if value is not None and value is not False:
+            raise ValueError(f"{name} is given with replay_mode 'online'; replay_mode 'offline' is accepted")
+    if given["engine"] == "wasm":
+        raise ValueError("engine is 'wasm', where no time passes, and replay_mode 'online' is in real time; 'auto' or 'native' is accepted")
 
 
 def _check_basis(basis: Any, trace_format: str) -> None:
@@ -256,7 +344,11 @@ def _sampled(report: dict[str, Any]) -> ReplayTelemetryDetails | None:
     return ReplayTelemetryDetails(float(taken["sample_interval_ms"]), taken["samples"])
 
 
-async def run_trace_replay_async(trace_files: Any, **parameters: Any) -> ReplayReport:
+@overload
+async def run_trace_replay_async(trace_files: Any, *, replay_mode: Literal["online"], **parameters: Any) -> dict[str, Any]: ...
+@overload
+async def run_trace_replay_async(trace_files: Any, **parameters: Any) -> ReplayReport: ...
+async def run_trace_replay_async(trace_files: Any, **parameters: Any) -> ReplayReport | dict[str, Any]:
     """:func:`run_trace_replay` for event loops, which go on meanwhile.
 
     Callbacks are called in another thread. Cancelling the task ends the run.
@@ -264,7 +356,11 @@ async def run_trace_replay_async(trace_files: Any, **parameters: Any) -> ReplayR
     return await _in_thread(lambda c: run_trace_replay(trace_files, **parameters, _cancellation=c))
 
 
-async def run_synthetic_trace_replay_async(input_tokens: int, output_tokens: int, request_count: int, **parameters: Any) -> ReplayReport:
+@overload
+async def run_synthetic_trace_replay_async(input_tokens: int, output_tokens: int, request_count: int, *, replay_mode: Literal["online"], **parameters: Any) -> dict[str, Any]: ...
+@overload
+async def run_synthetic_trace_replay_async(input_tokens: int, output_tokens: int, request_count: int, **parameters: Any) -> ReplayReport: ...
+async def run_synthetic_trace_replay_async(input_tokens: int, output_tokens: int, request_count: int, **parameters: Any) -> ReplayReport | dict[str, Any]:
     """:func:`run_synthetic_trace_replay` for event loops, which go on meanwhile.
 
     Callbacks are called in another thread. Cancelling the task ends the run.
@@ -272,7 +368,7 @@ async def run_synthetic_trace_replay_async(input_tokens: int, output_tokens: int
     return await _in_thread(lambda c: run_synthetic_trace_replay(input_tokens, output_tokens, request_count, **parameters, _cancellation=c))
 
 
-async def _in_thread(call: Callable[[_run.Cancellation], ReplayReport]) -> ReplayReport:
+async def _in_thread(call: Callable[[_run.Cancellation], ReplayReport | dict[str, Any]]) -> ReplayReport | dict[str, Any]:
     import asyncio
 
     cancellation = _run.Cancellation()

@@ -61,7 +61,8 @@ def sweep(
     ``jobs`` run at a time on this machine, each in a process of its own
     (default: one for each processor). With ``on="ray"`` they are tasks of the
     Ray cluster that the caller is connected to, where traces have to be
-    readable; ``jobs`` bounds them, too, if it is given.
+    readable; ``jobs`` bounds them, too, if it is given. Replays in real time
+    (``replay_mode="online"``) are not for sweeps.
 
     The first exception ends the others and comes out as it is.
     """
@@ -71,6 +72,8 @@ def sweep(
     if on not in ("local", "ray"):
         raise ValueError(f"on is {on!r}; 'local' or 'ray' is accepted")
     calls = [_merged(common, scenario) for scenario in scenarios]
+    if any(call.get("replay_mode") == "online" for call in calls):
+        raise ValueError("replay_mode is 'online', but scenarios of a sweep run side by side, which would keep each other waiting; 'offline' is accepted")
     tell, end = listener(progress)
     try:
         run = _on_ray if on == "ray" else _locally

@@ -154,6 +154,43 @@ func TestLoadFalls(t *testing.T) {
 	})
 }
 
+// Requests that come together are in one pass of each worker; the router says
+// where it has put them.
+func TestTogether(t *testing.T) {
+	for mode, want := range map[fleet.Mode]string{fleet.RoundRobin: "[3 2]", fleet.KV: "[2 3]"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := start(t, fleet.Options{Engine: fixed(), Workers: 2, Mode: mode, Router: config.DefaultRouter(), Seed: 3})
+			defer r.stop()
+			var list []fleet.Request
+			var sinks []worker.Sink
+			for i := range byte(5) {
+				list = append(list, fleet.Request{UUID: [16]byte{i + 1}, Tokens: []uint32{uint32(i), 1, 2, 3}, MaxOutput: 1})
+				sinks = append(sinks, &sink{done: make(chan struct{})})
+			}
+			began := time.Now()
+			jobs, err := r.SubmitAll(list, sinks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			on := [2]int{}
+			for i, s := range sinks {
+				<-s.(*sink).done
+				if p, placed := jobs[i].Placement(); placed != (mode == fleet.KV) {
+					t.Errorf("request %d: %+v, %v", i, p, placed)
+				} else if placed {
+					on[p.Worker]++
+				}
+			}
+			if took := time.Since(began).Round(time.Millisecond); took != 10*time.Millisecond {
+				t.Errorf("%s: it took %v", fleet.Modes()[mode], took)
+			}
+			if got := r.counts(); got != want || mode == fleet.KV && fmt.Sprint(on) != want {
+				t.Errorf("%s: %s requests, %v", fleet.Modes()[mode], got, on)
+			}
+		})
+	}
+}
+
 // With KV routing a repeated prompt goes where it is cached, and says so.
 func TestKV(t *testing.T) {
 	for _, backend := range []config.Backend{config.VLLM, config.SGLang} {

@@ -16,6 +16,11 @@ type Request struct {
 	MaxOutput int
 	OutputIDs []uint32 // planned output, see engine.Request
 	CameMs    float64  // when it came, if that is before now
+
+	// KV: what the router puts requests in order by.
+	Priority float64
+	Strict   uint32
+	Class    string // of its policy; "": none
 }
 
 // Job is a request in a fleet. It is told what its worker says, for the fleet's
@@ -31,6 +36,7 @@ type Job struct {
 	handle router.Handle
 	tag    uint32
 	over   bool // ended, cancelled or refused
+	route  router.Placement
 }
 
 // dispatch is a job to be given to a loop once the lock is free.
@@ -46,18 +52,37 @@ func (e Busy) Error() string { return e.Full }
 
 // Submit brings a request. The error, a Busy, says why it cannot be taken.
 func (f *Fleet) Submit(q Request, to worker.Sink) (*Job, error) {
-	j := &Job{fleet: f, sink: to, worker: -1, request: worker.Request{
-		UUID: q.UUID, Rank: worker.AnyRank, Tokens: q.Tokens, MaxOutput: q.MaxOutput, OutputIDs: q.OutputIDs, CameMs: q.CameMs,
-	}}
-	if f.router != nil {
-		return j, f.place(j, q)
+	jobs, err := f.SubmitAll([]Request{q}, []worker.Sink{to})
+	return jobs[0], err
+}
+
+// SubmitAll brings requests that come together, each with the sink of the same
+// number: no worker begins a pass with some of them that could have all it gets.
+// The first that cannot be taken ends it; the job of that one is nothing to go on
+// with.
+func (f *Fleet) SubmitAll(list []Request, to []worker.Sink) (jobs []*Job, err error) {
+	var ready []dispatch
+	for i, q := range list {
+		j := &Job{fleet: f, sink: to[i], worker: -1, request: worker.Request{
+			UUID: q.UUID, Rank: worker.AnyRank, Tokens: q.Tokens, MaxOutput: q.MaxOutput, OutputIDs: q.OutputIDs, CameMs: q.CameMs,
+		}}
+		jobs = append(jobs, j)
+		if f.router != nil {
+			placed, wrong := f.place(j, q)
+			if ready = append(ready, placed...); wrong != nil {
+				err = wrong
+				break
+			}
+			continue
+		}
+		f.mu.Lock()
+		j.worker = f.choose()
+		f.loads[j.worker]++
+		f.mu.Unlock()
+		ready = append(ready, dispatch{j, f.loops[j.worker]})
 	}
-	f.mu.Lock()
-	j.worker = f.choose()
-	f.loads[j.worker]++
-	f.mu.Unlock()
-	send([]dispatch{{j, f.loops[j.worker]}})
-	return j, nil
+	send(ready)
+	return jobs, err
 }
 
 // choose picks a worker without the KV router.
@@ -101,8 +126,8 @@ func (f *Fleet) choose() int {
 	return w
 }
 
-// place brings a request to the KV router.
-func (f *Fleet) place(j *Job, q Request) error {
+// place brings a request to the KV router, and returns what that has placed.
+func (f *Fleet) place(j *Job, q Request) ([]dispatch, error) {
 	h := seq.Plain(f.o.Engine.BlockSize)
 	locals := h.AppendLocals(nil, q.Tokens, nil)
 	var sequence []uint64
@@ -113,23 +138,22 @@ func (f *Fleet) place(j *Job, q Request) error {
 		sequence = h.AppendChain(nil, locals)
 	}
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	j.tag = f.tag(j)
 	handle, fault := f.router.Place(router.Request{
-		Tag: j.tag, Tokens: len(q.Tokens), Locals: locals, Sequence: sequence, Class: f.router.Class(""),
+		Tag: j.tag, Tokens: len(q.Tokens), Locals: locals, Sequence: sequence,
+		Class: f.router.Class(q.Class), Priority: q.Priority, Strict: q.Strict,
 	}, f.o.Clock.NowMs())
 	j.handle = handle
 	if !fault.OK() {
 		f.forget(j)
-		f.mu.Unlock()
-		return refusal(fault)
+		return nil, refusal(fault)
 	}
 	ready := f.placed(fault)
 	if j.worker < 0 {
 		j.request.CameMs = 0 // it comes to a worker when the router lets it
 	}
-	f.mu.Unlock()
-	send(ready)
-	return nil
+	return ready, nil
 }
 
 func refusal(f router.Fault) error {
@@ -176,7 +200,7 @@ func (f *Fleet) placed(fault router.Fault) (ready []dispatch) {
 	fault = f.predictions(fault)
 	for _, p := range f.router.Placed() {
 		j := f.jobs[p.Tag]
-		j.worker, j.handle, j.request.Rank = p.Worker, p.Request, p.Rank
+		j.worker, j.handle, j.request.Rank, j.route = p.Worker, p.Request, p.Rank, p
 		f.loads[p.Worker]++
 		ready = append(ready, dispatch{j, f.loops[p.Worker]})
 	}
@@ -186,12 +210,26 @@ func (f *Fleet) placed(fault router.Fault) (ready []dispatch) {
 	return ready
 }
 
-// send gives jobs to their loops. The fleet is not locked: a loop that has
-// ended says so at once.
+// send gives jobs to their loops, all of a loop together. The fleet is not
+// locked: a loop that has ended says so at once.
 func send(ready []dispatch) {
-	for _, d := range ready {
-		inner := d.loop.Submit(d.job.request, d.job)
-		d.job.entered(inner)
+	for len(ready) > 0 {
+		loop := ready[0].loop
+		var jobs []*Job
+		var inner []*worker.Job
+		var others []dispatch
+		for _, d := range ready {
+			if d.loop != loop {
+				others = append(others, d)
+				continue
+			}
+			jobs, inner = append(jobs, d.job), append(inner, loop.NewJob(d.job.request, d.job))
+		}
+		loop.SubmitAll(inner...)
+		for i, j := range jobs {
+			j.entered(inner[i])
+		}
+		ready = others
 	}
 }
 
@@ -205,6 +243,14 @@ func (j *Job) entered(inner *worker.Job) {
 	if over {
 		inner.Cancel()
 	}
+}
+
+// Placement is where the KV router has put the request and what it believed of
+// it then; false: it still waits there, or there is no such router.
+func (j *Job) Placement() (p router.Placement, ok bool) {
+	j.fleet.mu.Lock()
+	defer j.fleet.mu.Unlock()
+	return j.route, j.fleet.router != nil && j.worker >= 0
 }
 
 // Cancel ends the request; signals that are under way may still come.

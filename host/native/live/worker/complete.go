@@ -123,8 +123,11 @@ func (w *Worker) finish(t Ticket, s Signal) {
 func (w *Worker) tell(e *entry, s Signal) {
 	s.Worker, s.Rank = w.id, e.rank
 	s.First, e.told = !e.told, true
-	if s.First {
-		s.Cached = e.cached
+	if s.First && len(e.admits) > 0 {
+		s.Cached = e.admits[0].Reused
+	}
+	if s.End != Running {
+		s.Admits = e.admits
 	}
 	e.sink.Signal(s)
 }

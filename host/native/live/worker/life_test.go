@@ -25,6 +25,26 @@ func ask(n, prompt, output int) worker.Request {
 	return q
 }
 
+// What comes at the time at which a pass ends is in the next one, and what comes
+// late, however many passes late, is in none that began before.
+func TestReach(t *testing.T) {
+	w := worker.New(fixed(), 0, worker.Options{})
+	var a, b, c record
+	w.Submit(ask(1, 8, 40), &a, 0)
+	w.Advance(0)
+	w.Reach(12) // 10 for the prompt, 2 for a step
+	if a.tokens != 2 {
+		t.Fatalf("%d tokens at 12 ms", a.tokens)
+	}
+	w.Submit(ask(2, 8, 2), &b, 12)
+	w.Reach(80) // 28 passes later
+	w.Submit(ask(3, 8, 1), &c, 80)
+	settle(t, w, 80)
+	if b.firstMs != 24 || c.firstMs != 92 || c.end != worker.Completed {
+		t.Errorf("first tokens at %g and %g ms", b.firstMs, c.firstMs)
+	}
+}
+
 // settle steps w from nowMs until it waits for a command.
 func settle(t *testing.T, w *worker.Worker, nowMs float64) float64 {
 	t.Helper()

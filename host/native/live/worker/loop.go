@@ -60,15 +60,31 @@ func (l *Loop) Ranks() int { return l.worker.Ranks() }
 // it since then took no time for the engine, if that was idle. The sink is told
 // what happens, also if the loop has ended.
 func (l *Loop) Submit(q Request, to Sink) *Job {
-	atMs := l.clock.NowMs()
-	if q.CameMs > 0 {
-		atMs = min(atMs, q.CameMs)
-	}
-	j := &Job{loop: l, request: q, sink: to}
-	if !l.send(command{job: j, atMs: atMs}) {
-		to.Signal(Signal{AtMs: l.clock.NowMs(), End: Closed, First: true})
-	}
+	j := l.NewJob(q, to)
+	l.SubmitAll(j)
 	return j
+}
+
+// NewJob returns a job that is not submitted yet.
+func (l *Loop) NewJob(q Request, to Sink) *Job { return &Job{loop: l, request: q, sink: to} }
+
+// SubmitAll is Submit for jobs of the loop that come together: no pass begins with
+// some of them that could have all.
+func (l *Loop) SubmitAll(jobs ...*Job) {
+	nowMs := l.clock.NowMs()
+	list := make([]command, len(jobs))
+	for i, j := range jobs {
+		list[i] = command{job: j, atMs: nowMs}
+		if came := j.request.CameMs; came > 0 {
+			list[i].atMs = min(nowMs, came)
+		}
+	}
+	if l.send(list...) {
+		return
+	}
+	for _, j := range jobs {
+		j.sink.Signal(Signal{AtMs: nowMs, End: Closed, First: true})
+	}
 }
 
 // Cancel ends the request. Signals that are under way may still come.
@@ -95,13 +111,13 @@ func (j *Job) Signal(s Signal) {
 	j.sink.Signal(s)
 }
 
-func (l *Loop) send(c command) bool {
+func (l *Loop) send(list ...command) bool {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
 		return false
 	}
-	l.inbox = append(l.inbox, c)
+	l.inbox = append(l.inbox, list...)
 	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
@@ -144,7 +160,7 @@ func (l *Loop) take() {
 	for i, c := range l.taken {
 		l.taken[i] = command{}
 		j := c.job
-		l.worker.Advance(c.atMs) // what was due before it
+		l.worker.Reach(c.atMs)
 		if j.ended {
 			continue
 		}

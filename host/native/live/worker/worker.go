@@ -13,8 +13,9 @@
 // Invariants:
 //   - a pass begins when the one before it ended, as the model says, not when the
 //     machine noticed; but never more than catchUpMs in the past.
-//   - a request that comes during a pass joins the scheduler at its end; a
-//     cancelled one leaves at once, and nothing more is said of it.
+//   - a request that comes during a pass joins the scheduler at its end, one that
+//     comes at its end is in the next one, too; a cancelled one leaves at once, and
+//     nothing more is said of it.
 //   - every request that is taken and not cancelled gets exactly one last signal.
 //
 // Source: live notes §8.3; engine notes §3.
@@ -90,8 +91,17 @@ type Signal struct {
 	Code   engine.Code // of a Refused one
 	First  bool        // the request's first signal
 	Cached int         // First: prompt tokens found cached at the first admission
+	Admits []Admission // with an End: when the engine let it in, in order; the sink's from then on
 	Fact   Fact        // of a handoff; there is no token and no end then
 	Tokens int         // Held: of the prompt; Reserved: those that have to be brought
+}
+
+// Admission is when a pass began that a request is in, the first one after it
+// waited.
+type Admission struct {
+	AtMs   float64 // as the model says
+	Reused int     // prompt tokens found cached, those loaded for it included
+	Host   int     // of them, tokens loaded from host memory
 }
 
 // Sink is who is told, by the worker's goroutine: Signal must not block, nor
@@ -164,8 +174,7 @@ type entry struct {
 	request Request
 	sink    Sink
 	told    bool
-	cached  int
-	seen    bool // admitted once
+	admits  []Admission
 	duty    Duty
 	outside bool // counted by the worker's outside
 }
@@ -303,7 +312,19 @@ func (w *Worker) Close(nowMs float64) {
 // Advance does what is due at nowMs and returns when it wants to be called
 // next, +Inf if only a command gives it something to do. A time that is not
 // after nowMs means at once, but commands may come first.
-func (w *Worker) Advance(nowMs float64) (wakeMs float64) {
+func (w *Worker) Advance(nowMs float64) (wakeMs float64) { return w.advance(nowMs, math.Inf(1)) }
+
+// Reach does what is due before a command that comes at nowMs: as in a replay a
+// pass that ends then has ended, and none has begun that could have it in
+// (corrections §3). Passes that take no time are left to Advance.
+func (w *Worker) Reach(nowMs float64) {
+	for beforeMs := w.cursorMs; w.advance(nowMs, nowMs) <= nowMs && w.cursorMs > beforeMs; {
+		beforeMs = w.cursorMs
+	}
+}
+
+// advance is Advance; no pass begins at untilMs or later.
+func (w *Worker) advance(nowMs, untilMs float64) (wakeMs float64) {
 	if nowMs < w.readyMs {
 		return w.readyMs
 	}
@@ -320,7 +341,11 @@ func (w *Worker) Advance(nowMs float64) (wakeMs float64) {
 			w.internal(internal)
 			continue
 		}
-		if w.parked || !w.begin(nowMs) {
+		start := max(w.cursorMs, nowMs-catchUpMs)
+		if start >= untilMs {
+			return nowMs
+		}
+		if w.parked || !w.begin(start) {
 			if copies {
 				return internal
 			}
@@ -342,8 +367,7 @@ func (w *Worker) internal(nowMs float64) {
 }
 
 // begin begins a pass, if there is something to do.
-func (w *Worker) begin(nowMs float64) bool {
-	start := max(w.cursorMs, nowMs-catchUpMs)
+func (w *Worker) begin(start float64) bool {
 	end, ok := w.g.Begin(start)
 	if !ok {
 		return false
@@ -351,9 +375,8 @@ func (w *Worker) begin(nowMs float64) bool {
 	w.startMs, w.endMs = start, end
 	for rank := range w.g.Ranks() {
 		for _, a := range w.g.Out(rank).Admissions {
-			if e := &w.entries[a.Tag]; !e.seen {
-				e.seen, e.cached = true, a.Reused
-			}
+			e := &w.entries[a.Tag]
+			e.admits = append(e.admits, Admission{start, a.Reused, a.Host})
 		}
 	}
 	return true
