@@ -29,7 +29,9 @@ class Visit {
   static async open(hash, { width = 1280, scheme = "light", reduced = false, ran = true } = {}) {
     const v = new Visit();
     v.told = [];
+    v.asked = [];
     v.tab = await browser.newPage();
+    v.tab.on("request", (r) => v.asked.push(r.url()));
     v.tab.on("console", (m) => v.told.push(`${m.type()}: ${m.text()}`));
     v.tab.on("pageerror", (e) => v.told.push(`error: ${e.message}`));
     v.tab.on("requestfailed", (r) => v.told.push(`failed: ${r.url()}`));
@@ -178,6 +180,7 @@ const suite = {
       const figures = await v.tab.$$eval("figure canvas", (e) => e.map((c) => c.closest("figure").id));
       for (const id of ["latency-cdf", "ttft-over-time", "itl-over-time", "output-throughput", "queue-depth", "cache-hits", "by-worker", "passes"]) want(figures.includes(id), `there is no figure ${id}: ${figures}`);
       want((await v.tab.$$(".story")).length === 12, "there are no stories");
+      want(v.asked.filter((url) => url.endsWith("/core.wasm")).length === 1, `the browser asks for ${v.asked.join(", ")}`);
       await sameReport(v);
     });
   },
@@ -244,6 +247,57 @@ const suite = {
       const input = await v.tab.$("#file-trace");
       await v.after(() => input.uploadFile(path.join(root, "examples/table.csv")));
       want((await v.tab.$("#failed")) === null, `a chosen file: ${await v.text("#panel")}`);
+    });
+  },
+
+  async "files come again, change, and come several at once"() {
+    const file = path.join(dir, "again.jsonl");
+    const text = await readFile(path.join(root, "examples/support-sessions.jsonl"), "utf8");
+    await visit(small, async (v) => {
+      const choose = async () => v.after(async () => (await v.tab.$("#file-trace")).uploadFile(file));
+      await writeFile(file, "no trace\n");
+      await choose();
+      want((await v.text("#failed")).includes("again.jsonl:1: "), `a broken file: ${await v.text("#panel")}`);
+      await writeFile(file, text);
+      await v.after(() => v.click("#run"));
+      want((await v.text("#failed")).includes("again.jsonl cannot be read: it has changed"), `a file that has changed: ${await v.text("#panel")}`);
+      await choose();
+      want((await v.text("#line")).startsWith("8 requests"), `it is not taken again: ${await v.text("#panel")}`);
+      // Browsers empty the list of files after the event.
+      const grid = await readFile(path.join(root, "examples/grid-example-gpu.json"), "utf8");
+      await v.after(() => v.tab.evaluate((a, b) => {
+        const files = [new File([b], "grid.json"), new File([a], "one.jsonl"), new File([a], "two.jsonl")];
+        const e = new Event("drop", { bubbles: true, cancelable: true });
+        Object.defineProperty(e, "dataTransfer", { value: { types: ["Files"], files } });
+        document.body.dispatchEvent(e);
+        files.length = 0;
+      }, text, grid));
+      want(/trace=one\.jsonl&durations=grid\.json/.test(await v.link()), `of three files: ${await v.link()}`);
+      want((await v.text("#said")).includes("one.jsonl is taken"), `what is said: ${await v.text("#said")}`);
+    });
+    await visit("v=1&sample=agents&workers=2", async (v) => {
+      await v.after(async () => v.drop("agents.json", await readFile(path.join(root, "examples/agents.json"))));
+      await v.click(".faults button");
+      want((await v.tab.evaluate(() => document.activeElement?.id)) === "field-execution_model", `the name of a model is asked for: ${await v.text("#panel")}`);
+    });
+  },
+
+  async "a browser that does not let the link change"() {
+    await visit(small, async (v) => {
+      await v.tab.evaluate(() => {
+        for (const name of ["replaceState", "pushState"]) {
+          const real = history[name];
+          history[name] = (...a) => {
+            if (!window.lets) throw new DOMException("too often", "SecurityError");
+            real.apply(history, a);
+          };
+        }
+      });
+      await v.after(() => v.click("#field-backend-sglang"));
+      await look(v, "compare");
+      want((await v.link()) === small, `the link is ${await v.link()}`);
+      await v.tab.evaluate(() => (window.lets = true));
+      await v.tab.waitForFunction(() => location.hash.includes("backend=sglang") && location.hash.includes("view=compare"));
     });
   },
 

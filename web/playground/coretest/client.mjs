@@ -3,6 +3,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { ComplaintError, Simulator } from '../src/core/client.js';
+import { Guest } from '../src/core/guest.js';
+import { loadTable } from '../src/core/timing.js';
+import { Trace } from '../src/core/trace.js';
 import { nodeSimulator, spawn } from './node_simulator.mjs';
 
 const [core, trace] = process.argv.slice(2);
@@ -68,6 +71,46 @@ try {
   const lost = fails(simulator.simulate(slow, null, { onProgress: () => simulator.slots.find((s) => s.job !== null)?.worker.kill?.() }));
   check(/a worker has stopped/.test((await lost).message), String(await lost));
   check(timeless(await simulator.simulate(scenario, bytes)) === timeless(alone), 'the run after that');
+
+  // One that does not hear that its run is cancelled is ended, and others get a worker.
+  let ended = 0;
+  const deaf = new Simulator({ core: readFileSync(core), workers: 1, spawn: () => ended > 0 ? spawn() : { post() {}, listen() {}, broken() {}, end: () => ended++ } });
+  const given = new AbortController();
+  const up = fails(deaf.simulate(slow, null, { signal: given.signal }));
+  const next = deaf.simulate(scenario, bytes);
+  await deaf.ready();
+  given.abort();
+  check((await up).name === 'AbortError' && ended === 1, 'a deaf worker');
+  check(timeless(await next) === timeless(alone), 'the run that waited for it');
+  deaf.close();
+
+  // A file that has changed since it was given, plain, compressed and of durations.
+  const begun = new Uint8Array([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1]);
+  for (const parts of [[], [bytes.subarray(0, 1000)], [begun]]) {
+    const changed = new Blob();
+    changed.stream = () => new ReadableStream({ pull: (c) => (parts.length > 0 ? c.enqueue(parts[0].slice()) : 0, c.error(new TypeError('network error'))) });
+    const why = await fails((async () => { for await (const _ of new Trace(changed, 'mine.jsonl.gz').chunks()); })());
+    check(why.complaints?.[0].path === 'trace' && why.message.includes('chosen or dropped again'), String(why));
+  }
+  const durations = new Blob();
+  durations.arrayBuffer = () => Promise.reject(new TypeError('network error'));
+  const why = await fails(loadTable({ ...scenario, timing: { kind: 'npz', name: 'x.npz' } }, { 'x.npz': durations }));
+  check(why.complaints?.[0].path === 'timing' && why.message.includes('x.npz: cannot be read'), String(why));
+
+  // What core.wasm says when it has no more memory.
+  const full = { dead: null, wasi: { lastWords: 'runtime: out of memory: cannot allocate' } };
+  assert.throws(() => Guest.prototype.ask.call(full, () => { throw new Error('unreachable'); }), /more memory than a page can have/);
+
+  // A core.wasm that is being fetched already is not fetched again, unless that failed.
+  const served = () => new Response(readFileSync(core), { headers: { 'content-type': 'application/wasm' } });
+  for (const early of [Promise.resolve(served()), Promise.resolve(null)]) {
+    const asks = globalThis.fetch;
+    let asked = 0;
+    globalThis.fetch = async () => (asked++, served());
+    const beside = new Simulator({ core: 'https://nowhere/core.wasm', early, spawn });
+    await beside.ready().finally(() => (globalThis.fetch = asks));
+    check(asked === ((await early) === null ? 1 : 0), `${asked} fetches`);
+  }
 
   // No core.wasm, and no end.
   const nowhere = new Simulator({ core: new Uint8Array([1, 2, 3]), spawn });

@@ -122,7 +122,11 @@ function look(view) {
   state.view = view;
   if (view !== "compare") side = "a";
   clear();
-  history.pushState(null, "", `#${link(state)}`);
+  try {
+    history.pushState(null, "", `#${link(state)}`);
+  } catch {
+    write(); // as there
+  }
   show();
   runner.start(state);
 }
@@ -160,7 +164,11 @@ const sides = make("div", { class: "group sides", id: "sides" }, make("fieldset"
 
 /** @param {"trace" | "durations"} what @param {string} label @param {string} accept */
 function picker(what, label, accept) {
-  const input = make("input", { type: "file", accept, hidden: true, id: `file-${what}`, onchange: () => input.files?.[0] && take(input.files[0], what) });
+  const input = make("input", { type: "file", accept, hidden: true, id: `file-${what}`, onchange: () => {
+    const file = input.files?.[0];
+    input.value = ""; // else to choose the same file again, after a change, would be none
+    if (file) take(file, what);
+  } });
   const name = make("p", {});
   const element = make("div", { class: "pick", id: `pick-${what}` }, make("button", { type: "button", onclick: () => input.click() }, label), input, name);
   const sync = () => {
@@ -194,8 +202,16 @@ function faults(f) {
 const soon = debounced(250, (/** @type {number} */ n) => n === asked && runner.start(state));
 let asked = 0; // a run that was put off is forgotten when a later one begins at once
 
-const write = () => history.replaceState(null, "", `#${link(state)}`);
-const writeSoon = debounced(200, write); // some browsers allow a link to change a few times a second only
+/** Writes the link. Browsers let it change so many times in some seconds only; WebKit throws then, and it is made up for. */
+function write() {
+  try {
+    history.replaceState(null, "", `#${link(state)}`);
+  } catch {
+    writeLater();
+  }
+}
+const writeSoon = debounced(200, write);
+const writeLater = debounced(1000, write);
 
 /** After any change of the state by hand. @param {boolean} [more] more may follow soon, as when one types or moves a slider */
 function changed(more = false) {
@@ -293,7 +309,13 @@ function dropping() {
     if (!has(e)) return;
     e.preventDefault();
     [depth, cover.hidden] = [0, true];
-    for (const file of e.dataTransfer?.files ?? []) take(file, (await isDurations(file)) ? "durations" : "trace");
+    const dropped = [...(e.dataTransfer?.files ?? [])]; // the list is empty after the event
+    const kinds = await Promise.all(dropped.map((f) => isDurations(f).catch(() => false)));
+    for (const what of /** @type {const} */ (["durations", "trace"])) { // of several, what is said last is of the trace
+      const found = dropped.filter((_, i) => kinds[i] === (what === "durations"));
+      if (found.length > 0) take(found[0], what);
+      if (found.length > 1) say(`Of ${found.length} files, ${found[0].name} is taken`);
+    }
   });
 }
 

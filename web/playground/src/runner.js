@@ -2,7 +2,7 @@
 // before it.
 
 import { ComplaintError, Simulator } from "./core/client.js";
-import { get } from "./fields.js";
+import { byId, get } from "./fields.js";
 import { inputs, Wanting } from "./files.js";
 import { fieldAt, sampleFiles } from "./scenarios.js";
 import { put, sweepValues, valuesOf } from "./state.js";
@@ -33,7 +33,8 @@ export class Runner {
   /** @param {Listener} to */
   constructor(to) {
     this.to = to;
-    this.simulator = new Simulator({ core: new URL("core.wasm", document.baseURI) });
+    const { earlyCore } = /** @type {{earlyCore?: Promise<Response | null>}} */ (globalThis); // of early.js, if that was first
+    this.simulator = new Simulator({ core: new URL("core.wasm", document.baseURI), early: earlyCore });
     /** @type {AbortController | null} */
     this.under = null;
   }
@@ -138,6 +139,12 @@ function told(p, before = "") {
 /** The file of the requests. @param {State} s */
 const nameOf = (s) => (get(s.shared, "source") === "sample" ? sampleFiles[String(get(s.shared, "sample"))] : s.trace);
 
+/** The field of a flag that a sentence about a file asks for, as "want the name of the model (--execution-model)". @param {string} sentence */
+function asked(sentence) {
+  const id = / \(--([a-z-]+)\)$/.exec(sentence)?.[1].replaceAll("-", "_");
+  return id && byId.has(id) ? id : undefined;
+}
+
 /** @param {unknown} e @param {State} s @returns {Fault} */
 function faultOf(e, s) {
   const side = /** @type {{side?: "a" | "b"}} */ (e).side ?? "a";
@@ -147,7 +154,7 @@ function faultOf(e, s) {
   if (e instanceof Wanting) fault.fields.set(e.field, sentence);
   if (e instanceof ComplaintError) {
     for (const c of e.complaints) {
-      const field = fieldAt(c.path, valuesOf(s, side));
+      const field = asked(c.sentence) ?? fieldAt(c.path, valuesOf(s, side));
       const file = c.path === "trace" ? `${nameOf(s)}${c.line ? `:${c.line}` : ""}: ` : c.path === "timing" && s.durations ? `${s.durations}: ` : "";
       const sentence = c.sentence.startsWith(file.slice(0, -2)) ? c.sentence : file + c.sentence;
       if (field && !fault.fields.has(field)) fault.fields.set(field, sentence);

@@ -26,8 +26,8 @@ const esbuild = await import(pathToFileURL(require.resolve("esbuild")));
 await rm(out, { recursive: true, force: true });
 await mkdir(path.join(out, "samples"), { recursive: true });
 await esbuild.build({
-  entryPoints: { main: path.join(here, "src/main.js"), worker: path.join(here, "src/core/worker.js"), style: path.join(here, "src/style.css") },
-  outdir: out, bundle: true, minify: true, format: "esm", target: "es2022", charset: "utf8", legalComments: "none", splitting: true, chunkNames: "shared", nodePaths: [modules], logLevel: "warning",
+  entryPoints: { main: path.join(here, "src/main.js"), early: path.join(here, "src/early.js"), worker: path.join(here, "src/core/worker.js"), style: path.join(here, "src/style.css") },
+  outdir: out, bundle: true, minify: true, format: "esm", target: "es2022", charset: "utf8", legalComments: "none", splitting: true, chunkNames: "shared", nodePaths: [modules], logLevel: "warning", plugins: [{ name: "languages", setup: (build) => build.onLoad({ filter: /uPlot\.esm\.js$/ }, anyLanguage) }],
 });
 await cp(path.join(here, "index.html"), path.join(out, "index.html"));
 await cp(flags.core, path.join(out, "core.wasm"));
@@ -37,6 +37,15 @@ for (const name of await readdir(examples)) {
 }
 await writeFile(path.join(out, "LICENSES.txt"), await licences());
 if (!flags["no-compress"]) await compress();
+
+// uPlot wants a language of the browser that Intl knows, and ends the page where
+// there is none, as "C" in WebKit. All numbers of the page are written as en-US.
+async function anyLanguage({ path: file }) {
+  const text = await readFile(file, "utf8");
+  const parts = text.split("new Intl.NumberFormat(domEnv ? nav.language : 'en-US')");
+  if (parts.length !== 2) throw new Error("uPlot asks for the browser's language no longer, or in another way");
+  return { contents: parts.join('new Intl.NumberFormat("en-US")') };
+}
 
 // What has to be told of others' work that is in dist.
 async function licences() {

@@ -30,19 +30,25 @@ export { ComplaintError };
  * @property {string} [traceName] for sentences; that of the scenario by default
  */
 
-/** A job that a worker has or will have. @typedef {{message: any, resolve: (x: any) => void, reject: (e: Error) => void, onProgress?: (p: Progress) => void, worker?: Slot, dispose: () => void}} Job */
+/** A job that a worker has or will have. @typedef {{message: any, resolve: (x: any) => void, reject: (e: Error) => void, onProgress?: (p: Progress) => void, worker?: Slot, end?: ReturnType<typeof setTimeout>, dispose: () => void}} Job */
 /** @typedef {{worker: WorkerLike, job: Job | null}} Slot */
+
+/** How long a worker may take to give up a cancelled run, in ms. Then it is ended. */
+const PATIENCE_MS = 1000;
 
 /** A pool of workers with one core.wasm. */
 export class Simulator {
   /**
    * @param {object} [options]
    * @param {string | URL | BufferSource | WebAssembly.Module} [options.core] core.wasm; beside the sources by default
+   * @param {Promise<Response | null>} [options.early] its response, if it is being fetched already; null: that did not work
    * @param {number} [options.workers] at most; as many as there are processors, but 4 at most, by default
    * @param {() => WorkerLike} [options.spawn] starts a worker
    */
   constructor(options = {}) {
     this.core = options.core ?? new URL('../../core.wasm', import.meta.url);
+    /** @type {Promise<Response | null> | null} */
+    this.early = options.early ?? null;
     this.most = Math.max(1, options.workers ?? Math.min(4, globalThis.navigator?.hardwareConcurrency ?? 2));
     this.spawn = options.spawn ?? browserWorker;
     /** @type {Promise<WebAssembly.Module> | null} */
@@ -56,10 +62,11 @@ export class Simulator {
 
   /** Fetches and compiles core.wasm, once. @returns {Promise<WebAssembly.Module>} */
   ready() {
-    this.module ??= compile(this.core).catch((e) => {
+    this.module ??= compile(this.core, this.early).catch((e) => {
       this.module = null; // another call may have more luck
       throw e;
     });
+    this.early = null; // a response is read once
     return this.module;
   }
 
@@ -95,9 +102,9 @@ export class Simulator {
     const module = await this.ready();
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const stop = () => this.cancel(job);
+      const stop = () => this.cancel(job, module);
       /** @type {Job} */
-      const job = { message: { ...message, id: ++this.jobs }, resolve, reject, onProgress, dispose: () => signal?.removeEventListener('abort', stop) };
+      const job = { message: { ...message, id: ++this.jobs }, resolve, reject, onProgress, dispose: () => (clearTimeout(job.end), signal?.removeEventListener('abort', stop)) };
       signal?.addEventListener('abort', stop);
       this.queue.push(job);
       this.dispatch(module);
@@ -123,15 +130,18 @@ export class Simulator {
     this.slots.push(slot);
     slot.worker.post({ type: 'module', module });
     slot.worker.listen((m) => this.take(slot, m, module));
-    slot.worker.broken((reason) => {
-      this.slots = this.slots.filter((s) => s !== slot);
-      slot.worker.end();
-      const job = slot.job;
-      slot.job = null;
-      if (job !== null) this.finish(job, () => job.reject(new Error(`a worker has stopped: ${reason}`)));
-      this.dispatch(module);
-    });
+    slot.worker.broken((reason) => this.drop(slot, new Error(`a worker has stopped: ${reason}`), module));
     return slot;
+  }
+
+  /** Ends a worker; another takes its place. @param {Slot} slot @param {Error} e what becomes of its run @param {WebAssembly.Module} module */
+  drop(slot, e, module) {
+    this.slots = this.slots.filter((s) => s !== slot);
+    slot.worker.end();
+    const job = slot.job;
+    slot.job = null;
+    if (job !== null) this.finish(job, () => job.reject(e));
+    this.dispatch(module);
   }
 
   /** @param {Slot} slot @param {any} m @param {WebAssembly.Module} module */
@@ -155,9 +165,14 @@ export class Simulator {
     settle();
   }
 
-  /** @param {Job} job */
-  cancel(job) {
-    if (job.worker !== undefined) return job.worker.worker.post({ type: 'cancel', id: job.message.id });
+  /** Cancels a run. A worker that is inside a long step does not hear of it, and others would wait for it. @param {Job} job @param {WebAssembly.Module} module */
+  cancel(job, module) {
+    const slot = job.worker;
+    if (slot !== undefined) {
+      slot.worker.post({ type: 'cancel', id: job.message.id });
+      job.end = setTimeout(() => slot.job === job && this.drop(slot, abortError(), module), PATIENCE_MS);
+      return;
+    }
     this.queue = this.queue.filter((j) => j !== job);
     this.finish(job, () => job.reject(abortError()));
   }
@@ -187,11 +202,11 @@ function absoluteAll(files = {}) {
   return Object.fromEntries(Object.entries(files).map(([name, source]) => [name, absolute(source)]));
 }
 
-/** @param {string | URL | BufferSource | WebAssembly.Module} core */
-async function compile(core) {
+/** @param {string | URL | BufferSource | WebAssembly.Module} core @param {Promise<Response | null> | null} early */
+async function compile(core, early) {
   if (core instanceof WebAssembly.Module) return core;
   if (typeof core !== 'string' && !(core instanceof URL)) return WebAssembly.compile(core);
-  const response = await fetch(core);
+  const response = (await early) ?? (await fetch(core));
   if (!response.ok) throw new Error(`core.wasm cannot be fetched: the server says ${response.status} ${response.statusText}`.trim());
   const typed = response.headers.get('content-type') === 'application/wasm';
   return typed ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());

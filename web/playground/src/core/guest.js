@@ -161,7 +161,8 @@ export class Guest {
       return f();
     } catch (e) {
       const reason = this.wasi.lastWords || (e instanceof Exit || e instanceof Error ? e.message : String(e));
-      this.dead = new Error(`the simulation inside core.wasm has stopped: ${reason}`, { cause: e });
+      const why = /out of memory/.test(reason) ? 'the simulation needs more memory than a page can have; with fewer workers, ranks, blocks or requests it needs less' : `the simulation inside core.wasm has stopped: ${reason}`;
+      this.dead = new Error(why, { cause: e });
       throw this.dead;
     }
   }

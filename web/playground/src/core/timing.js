@@ -6,6 +6,7 @@ import { parseGrid } from './grid.js';
 import { floatBin } from './msgpack.js';
 import { parseProfile } from './npz.js';
 import { FileFault } from './table.js';
+import { GONE } from './trace.js';
 import { complain, found } from './wording.js';
 
 /** @typedef {import('./types.js').Scenario} Scenario */
@@ -121,7 +122,7 @@ async function bytesOf(source, name, flag) {
     buffer = await response.arrayBuffer();
   } else {
     if (source.size > MOST_BYTES) return complain('timing', `${flag}: ${name}: has ${source.size} bytes; a file of at most ${MOST_BYTES} is accepted`);
-    buffer = await source.arrayBuffer();
+    buffer = await source.arrayBuffer().catch(() => complain('timing', `${flag}: ${name}: ${GONE}`));
   }
   return new Uint8Array(buffer);
 }

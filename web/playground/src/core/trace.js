@@ -8,6 +8,9 @@ import { foundText } from './tracewords.js';
 /** @typedef {import('./types.js').Format} Format */
 /** @typedef {import('./types.js').Source} Source */
 
+/** What is said of a file that a browser does not read, or no longer. */
+export const GONE = 'cannot be read: it has changed since it was given, is gone, or is a folder; want a file, chosen or dropped again';
+
 /** What is stored, and how it is coded. */
 export class Trace {
   /** @param {Source} source @param {string} name for sentences */
@@ -29,10 +32,11 @@ export class Trace {
     const stream = await this.open();
     const counted = stream.pipeThrough(counter((n) => (this.read += n)));
     const reader = counted.getReader();
+    const next = () => reader.read().catch((e) => this.unreadable(e));
     try {
-      const head = await atLeast(reader, 4);
+      const head = await atLeast(next, 4);
       this.coding = this.codingOf(head);
-      const rest = joined(head, reader);
+      const rest = joined(head, next);
       if (this.coding === '') {
         yield* rest;
       } else {
@@ -62,6 +66,12 @@ export class Trace {
     const size = response.headers.get('content-length');
     if (size !== null && response.headers.get('content-encoding') === null) this.total = Number(size);
     return response.body;
+  }
+
+  /** Browsers have sentences of their own for this, as "network error". @param {unknown} e @returns {never} */
+  unreadable(e) {
+    if (typeof this.source === 'string') return complain('trace', `${this.name} cannot be fetched: ${e instanceof Error ? e.message : e}`);
+    return complain('trace', `${this.name} ${GONE}`);
   }
 
   /** @param {Uint8Array} head */
@@ -110,7 +120,7 @@ export class Trace {
    * @returns {AsyncGenerator<Uint8Array, void, void>}
    */
   async *again(given) {
-    const bytes = new Uint8Array(await new Response(await this.open()).arrayBuffer());
+    const bytes = new Uint8Array(await new Response(await this.open()).arrayBuffer().catch((e) => this.unreadable(e)));
     this.read = bytes.length;
     try {
       for (const part of gunzip(bytes)) {
@@ -135,22 +145,24 @@ function counter(tell) {
   });
 }
 
-/** The first bytes, that many at least if there are. @param {ReadableStreamDefaultReader<Uint8Array>} reader @param {number} n */
-async function atLeast(reader, n) {
+/** @typedef {() => Promise<ReadableStreamReadResult<Uint8Array>>} Next */
+
+/** The first bytes, that many at least if there are. @param {Next} next @param {number} n */
+async function atLeast(next, n) {
   let head = new Uint8Array();
   while (head.length < n) {
-    const { value, done } = await reader.read();
+    const { value, done } = await next();
     if (done) break;
     head = concatenated([head, value]);
   }
   return head;
 }
 
-/** @param {Uint8Array} head @param {ReadableStreamDefaultReader<Uint8Array>} reader @returns {AsyncGenerator<Uint8Array, void, void>} */
-async function* joined(head, reader) {
+/** @param {Uint8Array} head @param {Next} next @returns {AsyncGenerator<Uint8Array, void, void>} */
+async function* joined(head, next) {
   if (head.length > 0) yield head;
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await next();
     if (done) return;
     yield value;
   }
