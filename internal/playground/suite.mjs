@@ -472,6 +472,31 @@ const suite = {
     });
   },
 
+  async "it is printed"() {
+    await visit(small, async (v) => {
+      await v.tab.evaluate(() => {
+        // What of a figure is in the first colour of the light scheme when a browser copies the page.
+        window.copies = [];
+        addEventListener("beforeprint", () => {
+          for (const c of document.querySelectorAll(".stage canvas:not(.map)")) {
+            const seen = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+            let blue = 0;
+            for (let i = 0; i < seen.length; i += 4) if (seen[i] === 0 && seen[i + 1] === 0x67 && seen[i + 2] === 0xad && seen[i + 3] === 255) blue++;
+            window.copies.push([c.closest("figure").id, blue]);
+          }
+        });
+      });
+      const pdf = await v.tab.pdf({ path: path.join(dir, "printed.pdf"), format: "a4" });
+      want(pdf.length > 20_000, `${pdf.length} bytes are printed`);
+      const copies = await v.tab.evaluate(() => window.copies);
+      want(copies.length >= 8 && copies.every(([, blue]) => blue > 50), `figures for paper: ${JSON.stringify(copies)}`);
+      want((await v.tab.evaluate(() => document.documentElement.dataset.theme)) === undefined, "the page stays light");
+      await v.tab.emulateMediaType("print");
+      const shown = await v.tab.$$eval("button, select, input, summary", (all) => all.filter((e) => e.checkVisibility() && !e.closest(".legend, .story, .choices")).map((e) => e.outerHTML.slice(0, 60)));
+      want(shown.length === 0, `on paper one cannot press ${shown}`);
+    }, { scheme: "dark" });
+  },
+
   async "the theme is chosen and kept"() {
     await visit(small, async (v) => {
       const paper = () => v.tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -508,6 +533,7 @@ for (const [name, hash] of Object.entries(looks)) {
           await sideways(v, `${name}, ${width} px`);
           await v.tab.screenshot({ path: path.join(dir, `${name}-${width}-${scheme}.png`), fullPage: true });
           if (width === 390) await tapped(v);
+          await opened(v, `${name}, ${width} px`);
         }
         await v.tab.setViewport({ width: 1280, height: 900 });
         await v.tab.$$eval("details.group, .story:first-of-type, #percentiles, #loads, #latency-cdf details, #sweep-ttft details", (all) => all.forEach((e) => (e.open = true)));
@@ -529,6 +555,17 @@ async function sideways(v, what) {
     return [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > inner + 1 && !e.closest(".scroll")).slice(0, 5).map((e) => `${e.tagName}.${e.className}#${e.id}`).concat(`${document.documentElement.scrollWidth} px`);
   });
   want(wide.length === 0, `${what}: one has to scroll sideways because of ${wide.join(", ")}`);
+}
+
+/** Menus are within the window when they are open. */
+async function opened(v, what) {
+  const out = await v.tab.$$eval("details.menu:not([hidden])", (all) => all.flatMap((menu) => {
+    menu.open = true;
+    const box = menu.querySelector("ul").getBoundingClientRect();
+    menu.open = false;
+    return box.left >= 0 && box.right <= document.documentElement.clientWidth && box.width > 100 ? [] : [`${menu.id} from ${box.left} to ${box.right}`];
+  }));
+  want(out.length === 0, `${what}: outside of the window: ${out.join(", ")}`);
 }
 
 /** What is pressed with a finger is large enough for it. */

@@ -295,7 +295,11 @@ function theme() {
       // as above
     }
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  // Paper is light. Figures are drawn for it before a browser makes its copy of the page; what Firefox tells of the scheme then would come too late.
+  let printing = false;
+  addEventListener("beforeprint", () => ((printing = true), use("light")));
+  addEventListener("afterprint", () => ((printing = false), use(select.value)));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => printing || repaint());
 }
 
 function dropping() {

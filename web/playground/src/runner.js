@@ -33,7 +33,7 @@ export class Runner {
   /** @param {Listener} to */
   constructor(to) {
     this.to = to;
-    const { earlyCore } = /** @type {{earlyCore?: Promise<Response | null>}} */ (globalThis); // of early.js, if that was first
+    const { earlyCore } = /** @type {{earlyCore?: Promise<Response | null>}} */ (globalThis); // of early.js
     this.simulator = new Simulator({ core: new URL("core.wasm", document.baseURI), early: earlyCore });
     /** @type {AbortController | null} */
     this.under = null;

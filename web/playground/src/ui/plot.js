@@ -66,6 +66,7 @@ export function plot(f) {
     if (!element.isConnected) return;
     u?.destroy();
     u = width > 0 ? new uPlot(options(f, hidden, width, (i, left) => show(i, left)), data(f), stage) : null;
+    u?.batch(() => {}); // draws at once: before a page is printed there is no later
   };
   /** @type {number | null} */
   let place = null;
