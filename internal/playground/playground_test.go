@@ -1,6 +1,7 @@
 package playground_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -58,12 +59,27 @@ func prepared(m *testing.M) int {
 	return m.Run()
 }
 
-// TestPage uses the page in a browser. PLAYGROUND_SHOTS names a directory where
+// TestPage uses the page in Chromium. PLAYGROUND_SHOTS names a directory where
 // screenshots are kept; ONLY chooses tests by a pattern of their names.
-func TestPage(t *testing.T) {
+func TestPage(t *testing.T) { used(t, "chrome", browser, os.Getenv("ONLY")) }
+
+// TestFirefox opens the page in Firefox and compares its first result with the
+// command line's, or does what ONLY chooses of the tests that can be done there.
+func TestFirefox(t *testing.T) {
+	firefox, err := viewers.Firefox("../viewers", filepath.Join(root, ".tools"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used(t, "firefox", firefox, cmp.Or(os.Getenv("ONLY"), "^the sample runs on opening$"))
+}
+
+// used uses the page in a browser of a kind, and does those tests whose names
+// match only.
+func used(t *testing.T, kind, browser, only string) {
+	t.Helper()
 	dist, dir := filepath.Join(t.TempDir(), "dist"), t.TempDir()
 	if kept := os.Getenv("PLAYGROUND_SHOTS"); kept != "" {
-		dir = kept
+		dir = filepath.Join(kept, kind)
 	}
 	if err := playground.Build(root, dist, false); err != nil {
 		t.Fatal(err)
@@ -75,7 +91,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("node", "suite.mjs", browser, server.URL+"/what/if/", dir, tools, program, whole, os.Getenv("ONLY"))
+	command := exec.Command("node", "suite.mjs", kind, browser, server.URL+"/what/if/", dir, tools, program, whole, only)
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {

@@ -36,6 +36,12 @@ func Get(source, dir string) (*Tools, error) {
 	return &Tools{dir, source, strings.TrimSpace(string(browser))}, err
 }
 
+// Firefox installs it if there is none, and returns its path; source and dir are as for Get.
+func Firefox(source, dir string) (string, error) {
+	out, err := output("bash", filepath.Join(source, "firefox.sh"), dir)
+	return strings.TrimSpace(string(out)), err
+}
+
 // Browser is the path of the browser.
 func (t *Tools) Browser() string { return t.browser }
 

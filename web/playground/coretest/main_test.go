@@ -27,7 +27,7 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
-		fmt.Println("left out: these tests need Node and install a compiler and a browser")
+		fmt.Println("left out: these tests need Node and install a browser")
 		return
 	}
 	os.Exit(prepared(m))
