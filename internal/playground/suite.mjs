@@ -199,6 +199,13 @@ const suite = {
       const csv = (await v.saved("export-sweep")).content.toString().trim().split("\n");
       want(csv.length === 4 && csv[0].startsWith("value,"), `the points as CSV: ${csv}`);
     });
+    await visit(`${small}&view=sweep&from=3&to=2`, async (v) => {
+      want((await v.tab.$$("[aria-label=Sweep] tbody tr")).length === 2, `from 3 to 2: ${await v.text("#panel")}`);
+    });
+    // With one block nothing is served, and with more something.
+    const blocks = `${small}&view=sweep&sweep=num_gpu_blocks&points=2&from=1`;
+    await visit(`${blocks}&to=4000`, async (v) => want((await v.text("#sweep-verdict")).startsWith("By KV blocksMost output per GPU at KV blocks 4,000."), await v.text("#sweep-verdict")));
+    await visit(`${blocks}&to=2`, async (v) => want((await v.text("#sweep-verdict .verdict")) === "No point serves a request.", await v.text("#sweep-verdict")));
     await visit(`${small}&view=sweep&sweep=block_size`, async (v) => want((await v.text("#notice")).includes("sweep"), "what cannot be swept is"), {});
   },
 

@@ -130,10 +130,11 @@ export function differences(s) {
 }
 
 /** The values of a sweep, rounded as its field is. @param {Sweep} w @returns {number[]} */
-export function sweepValues(w) {
-  const f = byId.get(w.field);
+export function sweepValues({ field, points, ...ends }) {
+  const f = byId.get(field);
+  const w = { from: Math.min(ends.from, ends.to), to: Math.max(ends.from, ends.to) }; // a link may have it the other way round
   const log = (f?.log ?? false) && w.from > 0 && w.to > 0;
-  const n = Math.max(w.points, 2);
+  const n = Math.max(points, 2);
   if (f?.kind === "whole" && Number.isInteger(w.from) && Number.isInteger(w.to) && w.to - w.from < n) return Array.from({ length: w.to - w.from + 1 }, (_, i) => w.from + i);
   const found = Array.from({ length: n }, (_, i) => {
     const x = log ? w.from * (w.to / w.from) ** (i / (n - 1)) : w.from + ((w.to - w.from) * i) / (n - 1);

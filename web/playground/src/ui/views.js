@@ -108,24 +108,29 @@ export function sweepView(s, points, whole) {
   const body = points.map((p) => [spell(p.x), ...(p.ran ? shownMetrics.map((m) => spelt(m.of(/** @type {Ran} */ (p.ran).result), own(m) ? m.unit : "")) : [p.fault || "…", ...shownMetrics.slice(1).map(() => "")])]);
   const scroll = table("Sweep", [named(f), ...shownMetrics.map((m) => headed(m))], body);
   scroll.classList.add("tall");
-  const sheet = make("section", { class: "sheet", id: "sweep-verdict", "aria-labelledby": "sweep-title" }, make("h2", { id: "sweep-title" }, `By ${f.label.toLowerCase()}`), make("p", { class: "verdict" }, whole ? judged(f.label, ran, goals) : "Under way…"));
+  const sheet = make("section", { class: "sheet", id: "sweep-verdict", "aria-labelledby": "sweep-title" }, make("h2", { id: "sweep-title" }, `By ${within(f.label)}`), make("p", { class: "verdict" }, whole ? judged(f.label, ran, goals) : "Under way…"));
   const rows = make("section", { class: "sheet wide", "aria-labelledby": "points-title" }, make("h3", { id: "points-title" }, "Points"), scroll);
   return { head: [sheet], body: [make("div", { class: "figures" }, ...list, rows)] };
 }
+
+/** A label within a sentence. @param {string} label */
+const within = (label) => (/^[A-Z][a-z]/.test(label) ? label[0].toLowerCase() + label.slice(1) : label);
 
 /** Which points meet the goals, in a sentence: nine requests in ten within them. @param {string} name @param {{x: number, r: import("../core/types.d.ts").Result}[]} ran @param {Goals} goals */
 function judged(name, ran, goals) {
   if (ran.length === 0) return "No point could be simulated.";
   if (goals.ttft === null && goals.itl === null && goals.e2e === null) {
-    const best = ran.reduce((p, q) => (q.r.summary.numbers.output_throughput_tok_s / gpus(q.r) > p.r.summary.numbers.output_throughput_tok_s / gpus(p.r) ? q : p));
-    return `Most output per GPU at ${name.toLowerCase()} ${spell(best.x)}. Set goals to see which points meet them.`;
+    const output = (/** @type {typeof ran[number]} */ p) => p.r.summary.numbers.output_throughput_tok_s / gpus(p.r) || 0; // none: NaN
+    const best = ran.reduce((p, q) => (output(q) > output(p) ? q : p));
+    if (output(best) === 0) return "No point serves a request.";
+    return `Most output per GPU at ${within(name)} ${spell(best.x)}. Set goals to see which points meet them.`;
   }
   const share = metrics.find((m) => m.id === "goodput");
   const good = ran.filter((p) => (share?.of(p.r) ?? 0) >= 0.9);
   if (good.length === 0) return "No point has 90 % of the requests within the goals.";
   if (good.length === ran.length) return "All points have 90 % of the requests within the goals.";
   const list = good.map((p) => spell(p.x));
-  return `90 % of the requests are within the goals at ${name.toLowerCase()} ${list.length > 1 ? `${list.slice(0, -1).join(", ")} and ${list[list.length - 1]}` : list[0]}.`;
+  return `90 % of the requests are within the goals at ${within(name)} ${list.length > 1 ? `${list.slice(0, -1).join(", ")} and ${list[list.length - 1]}` : list[0]}.`;
 }
 
 /** What a run was, in a line. @param {Ran} a @param {number} tookMs */
