@@ -252,6 +252,25 @@ const suite = {
     await visit("v=1&%&workers=2&source=synthetic&request_count=20&what=ever", async (v) => want((await v.text("#notice")).includes("what") && (await v.text("#line")).includes("20 requests"), "a link with junk in it is not opened"));
   },
 
+  async "a page without a clipboard"() {
+    await visit(small, async (v) => {
+      await v.tab.evaluate(() => {
+        window.kept = navigator.clipboard;
+        Object.defineProperty(navigator, "clipboard", { value: undefined });
+      });
+      await v.tab.click("#copy-link");
+      await v.tab.waitForFunction(() => document.getElementById("said").textContent === "The link is copied");
+      const copied = await v.tab.evaluate(() => window.kept.readText());
+      want(copied === `${base}#${await v.link()}`, `the copied link is ${copied}`);
+      want((await v.tab.$("textarea")) === null && (await v.tab.evaluate(() => document.activeElement?.id)) === "copy-link", "the focus is elsewhere");
+      await v.tab.evaluate(() => (document.execCommand = () => false));
+      const asked = new Promise((done) => v.tab.once("dialog", async (d) => (done([d.message(), d.defaultValue()]), await d.dismiss())));
+      await v.tab.click("#copy-link");
+      const [message, shown] = await asked;
+      want(message.includes("The link:") && shown === copied, `the page says ${message} ${shown}`);
+    });
+  },
+
   async "results are taken away"() {
     await visit("v=1&sample=support-sessions&workers=2", async (v) => {
       await sameReport(v);

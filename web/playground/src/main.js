@@ -5,7 +5,7 @@ import { files, foresee, isDurations } from "./files.js";
 import { Runner } from "./runner.js";
 import { link, parse, put, valuesOf, views } from "./state.js";
 import { controls } from "./ui/controls.js";
-import { at, debounced, make, say } from "./ui/dom.js";
+import { at, copy, debounced, make, say } from "./ui/dom.js";
 import { examples } from "./ui/examples.js";
 import { exportMenu } from "./ui/exports.js";
 import { repaint } from "./ui/plot.js";
@@ -338,10 +338,7 @@ function layout() {
   status.append(progress, line, detail, make("span", { class: "grow" }), cancelButton, runButton, exporting.element);
   at("results").append(make("div", { class: "bar" }, list), sweeping.element, status, panel);
   at("example-list").append(...examples.map((e) => make("li", {}, make("a", { href: `#${e.link}` }, e.title, make("small", {}, e.about)))));
-  at("copy-link").addEventListener("click", async () => {
-    await navigator.clipboard.writeText(location.href.split("#")[0] + `#${link(state)}`);
-    say("The link is copied");
-  });
+  at("copy-link").addEventListener("click", () => copy(location.href.split("#")[0] + `#${link(state)}`, "link"));
   at("skip").addEventListener("click", (e) => {
     e.preventDefault();
     at("results").focus();

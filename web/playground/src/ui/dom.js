@@ -71,6 +71,23 @@ export function save(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
+/** Copies a text. Pages that came by plain http from another machine have no clipboard; where nothing copies, the text is shown. @param {string} text @param {string} what */
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const field = make("textarea", { readonly: true, style: "position:fixed;top:0" }, text);
+    const before = /** @type {HTMLElement | null} */ (document.activeElement);
+    document.body.append(field);
+    field.select();
+    const copied = document.execCommand("copy");
+    field.remove();
+    before?.focus();
+    if (!copied) return void prompt(`This browser does not let the page copy. The ${what}:`, text);
+  }
+  say(`The ${what} is copied`);
+}
+
 /** Calls f a while after the last of several calls. @template {any[]} A @param {number} ms @param {(...a: A) => void} f @returns {(...a: A) => void} */
 export function debounced(ms, f) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -2,7 +2,7 @@
 
 import { requestsCSV, requestsJSONL } from "../core/report.js";
 import { commandLine } from "../core/scenario.js";
-import { make, save, say } from "./dom.js";
+import { copy, make, save } from "./dom.js";
 
 /** @typedef {import("../runner.js").Outcome} Outcome */
 
@@ -31,10 +31,7 @@ export function exportMenu(now) {
         item(`export-report${end}`, `Report${of}, JSON`, "as replay --report-json writes it", () => save(`report${end}.json`, /** @type {BlobPart} */ (result.reportJSON), "application/json")),
         item(`export-csv${end}`, `Requests${of}, CSV`, "a row for each request", () => save(`requests${end}.csv`, requestsCSV(result), "text/csv")),
         item(`export-jsonl${end}`, `Requests${of}, JSON lines`, "as replay --report-jsonl writes them", () => save(`requests${end}.jsonl`, requestsJSONL(result), "application/jsonl")),
-        item(`copy-command${end}`, `Copy ${name ? `${name} ` : ""}as command line`, "to repeat the run in a shell", async () => {
-          await navigator.clipboard.writeText(commandLine(scenario).text);
-          say("The command line is copied");
-        }),
+        item(`copy-command${end}`, `Copy ${name ? `${name} ` : ""}as command line`, "to repeat the run in a shell", () => copy(commandLine(scenario).text, "command line")),
       ];
     }), ...(o?.view === "sweep" ? [item("export-sweep", "Points, CSV", "a row for each point with its report", () => save("sweep.csv", sweepCSV(o.points), "text/csv"))] : []));
   };
