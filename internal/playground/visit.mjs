@@ -1,7 +1,7 @@
 // A browser and what one does to the playground in it, for suite.mjs, whose
 // arguments these are.
 import { execFile } from "node:child_process";
-import { readFile, readdir, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -44,6 +44,13 @@ class Visit {
     v.tab.on("request", (r) => r.url().startsWith(base) || r.url().startsWith("data:") || r.url().startsWith("blob:") || v.told.push(`asks for: ${r.url()}`));
     v.tab.on("response", (r) => r.status() < 400 || v.told.push(`${r.status()}: ${r.url()}`));
     await v.tab.evaluateOnNewDocument(() => addEventListener("securitypolicyviolation", (e) => console.error(`policy: ${e.violatedDirective} ${e.blockedURI}`)));
+    await v.tab.evaluateOnNewDocument(() => {
+      const { click } = HTMLAnchorElement.prototype;
+      HTMLAnchorElement.prototype.click = function () {
+        window.saving = this.download;
+        click.call(this);
+      };
+    });
     if (!firefox) await v.tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }, { name: "prefers-reduced-motion", value: reduced ? "reduce" : "no-preference" }]);
     await v.tab.setViewport({ width, height: 900 });
     visits++;
@@ -104,16 +111,16 @@ class Visit {
 
   /** Presses a button of the export menu and returns the file that comes. */
   async saved(id) {
+    await this.tab.evaluate(() => (window.saving = ""));
     await this.click(`#${id}`);
+    await this.tab.waitForFunction(() => window.saving, { polling: 20 });
+    const name = await this.tab.evaluate(() => window.saving);
+    const file = path.join(this.downloads, name); // until it is whole browsers give it other names, or nothing to this one
     for (let i = 0; i < 200; i++) {
-      const names = (await readdir(this.downloads).catch(() => [])).filter((n) => !/^\.|\.(crdownload|part)$/.test(n));
-      if (names.length > 0) {
-        const file = path.join(this.downloads, names[0]);
-        const content = await readFile(file);
-        if (content.length > 0) { // the browser takes the name before it has the file
-          await rm(file);
-          return { name: names[0], content };
-        }
+      const content = await readFile(file).catch(() => "");
+      if (content.length > 0) {
+        await rm(file);
+        return { name, content };
       }
       await new Promise((done) => setTimeout(done, 25));
     }

@@ -1,6 +1,8 @@
 // The files of a run: samples and grids that lie beside the page, and what was
 // dropped or chosen. Nothing leaves the page.
 
+import { GONE } from "./core/trace.js";
+import { complain } from "./core/wording.js";
 import { get } from "./fields.js";
 import { scenarioOf, sampleFiles } from "./scenarios.js";
 import { valuesOf } from "./state.js";
@@ -40,6 +42,20 @@ export const files = {
   durations: null,
 };
 
+/** When files were changed last, as they were given. @type {WeakMap<File, number>} */
+const times = new WeakMap();
+
+/** Keeps a file for runs. @param {"trace" | "durations"} what @param {File} file */
+export function keep(what, file) {
+  files[what] = file;
+  times.set(file, file.lastModified);
+}
+
+/** WebKit reads of a file that has grown as much as it had, as if that were all. @param {"trace" | "timing"} path @param {File} file */
+function unchanged(path, file) {
+  return file.lastModified === times.get(file) ? file : complain(path, `${file.name} ${GONE}`);
+}
+
 /** Whether a dropped file has durations of passes: by its name, and of JSON by its beginning. @param {File} file */
 export async function isDurations(file) {
   if (/\.npz$/i.test(file.name)) return true;
@@ -60,7 +76,7 @@ export async function inputs(s, side) {
   const timing = {};
   if (get(v, "timing") === "file") {
     if (!files.durations || files.durations.name !== s.durations) throw new Wanting("timing", s.durations ? `The durations of this link are in ${s.durations}: choose that file or drop it here.` : "Choose a file of pass durations, or drop one here.");
-    timing[s.durations] = files.durations;
+    timing[s.durations] = unchanged("timing", files.durations);
   } else if (get(v, "timing") === "grid") {
     const name = `${get(v, "grid")}.json`;
     timing[name] = await beside(name);
@@ -74,7 +90,7 @@ async function trace(s) {
   if (source === "synthetic") return null;
   if (source === "sample") return beside(sampleFiles[String(get(s.shared, "sample"))]);
   if (!files.trace || files.trace.name !== s.trace) throw new Wanting("source", s.trace ? `The requests of this link are in ${s.trace}: choose that file or drop it here.` : "Choose a trace, or drop one here.");
-  return files.trace;
+  return unchanged("trace", files.trace);
 }
 
 /** Begins to fetch what a state needs. @param {State} s */

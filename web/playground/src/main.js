@@ -1,7 +1,7 @@
 // The page: settings on the left, results on the right, the state in the link.
 
 import { byId, fleetGroups, get, goalGroups, grids, workloadGroups } from "./fields.js";
-import { files, foresee, isDurations } from "./files.js";
+import { files, foresee, isDurations, keep } from "./files.js";
 import { Runner } from "./runner.js";
 import { link, parse, put, valuesOf, views } from "./state.js";
 import { controls } from "./ui/controls.js";
@@ -182,7 +182,7 @@ function picker(what, label, accept) {
 
 /** @param {File} file @param {"trace" | "durations"} what */
 function take(file, what) {
-  files[what] = file;
+  keep(what, file);
   state[what] = file.name;
   put(state, what === "trace" ? "a" : side, what === "trace" ? "source" : "timing", "file");
   say(`${file.name} is taken as ${what === "trace" ? "the trace" : "pass durations"}`);
