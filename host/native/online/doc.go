@@ -11,7 +11,8 @@
 // Invariants:
 //   - a request's latencies count from when it was due, however late it was sent;
 //     an idle engine takes it up as of then, too.
-//   - requests due at one time are sent together.
+//   - requests due at one time are sent together, and so are those that follow the
+//     ends of one pass.
 //   - a token's time is that at which its request was told of it, never before
 //     the time that the engine's model says.
 //   - everything a run has begun has ended when Run returns.

@@ -65,8 +65,12 @@ type route struct {
 }
 
 // told is when a worker has last said something, as its model says and as the
-// clock showed then. It is touched by the worker's goroutine.
-type told struct{ atMs, nowMs float64 }
+// clock showed then, and the requests that have ended since it rested. It is touched
+// by the worker's goroutine.
+type told struct {
+	atMs, nowMs float64
+	ended       []*request
+}
 
 // Run replays w in real time and returns when its last request has ended, or when
 // ctx ends, with the context's error. cfg is what NewCourse wants; host memory
@@ -87,6 +91,7 @@ func Run(ctx context.Context, cfg config.Replay, w *workload.Workload, o Options
 		r.clock = clock.NewWall(true)
 	}
 	f := fleetOptions(cfg)
+	f.Rested = r.rested
 	f.Clock, f.Warn, f.Observer = r.clock, r.fail, func(int) worker.Observer { return counter{&r.committed} }
 	r.fleet = fleet.New(f)
 	ctx, cancel := context.WithCancel(ctx)
@@ -233,7 +238,7 @@ func (q *request) Signal(s worker.Signal) {
 	r := q.run
 	t := &r.told[s.Worker]
 	if t.atMs != s.AtMs {
-		*t = told{s.AtMs, r.clock.NowMs()}
+		t.atMs, t.nowMs = s.AtMs, r.clock.NowMs()
 		q.lateMs = max(q.lateMs, t.nowMs-s.AtMs)
 	}
 	if s.Token {
@@ -243,9 +248,21 @@ func (q *request) Signal(s worker.Signal) {
 		return
 	}
 	q.last, q.endMs = s, t.nowMs
+	t.ended = append(t.ended, q)
+}
+
+// rested hands over what has ended on a worker, all of a pass together: what follows
+// is sent together, too.
+func (r *run) rested(worker int) {
+	t := &r.told[worker]
+	if len(t.ended) == 0 {
+		return
+	}
 	r.mu.Lock()
-	r.ended = append(r.ended, q)
+	r.ended = append(r.ended, t.ended...)
 	r.mu.Unlock()
+	clear(t.ended)
+	t.ended = t.ended[:0]
 	r.rouse()
 }
 

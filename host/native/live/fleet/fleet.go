@@ -62,6 +62,9 @@ type Options struct {
 	Warn func(text string, args ...any)
 	// Observer watches worker number i; it may be nil.
 	Observer func(i int) worker.Observer
+	// Rested is told that worker number i has said everything that was due, by its
+	// goroutine; it may be nil.
+	Rested func(i int)
 }
 
 // Fleet is the state. Take it from New.
@@ -97,7 +100,11 @@ func New(o Options) *Fleet {
 	for i := range o.Workers {
 		launch := f.bornMs + LaunchMs(i, o.Workers, o.StaggerMs)
 		w := worker.New(o.Engine, uint64(i), worker.Options{ReadyMs: launch + o.StartupMs, Observer: f.observer(i)})
-		f.loops = append(f.loops, worker.NewLoop(w, o.Clock))
+		l := worker.NewLoop(w, o.Clock)
+		if o.Rested != nil {
+			l.Rested = func() { o.Rested(i) }
+		}
+		f.loops = append(f.loops, l)
 	}
 	f.launch()
 	return f

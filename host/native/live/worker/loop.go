@@ -10,6 +10,10 @@ import (
 
 // Loop runs a worker on a clock. Its methods may be called from anywhere.
 type Loop struct {
+	// Rested is called by the loop's goroutine when everything that was due has been
+	// said; nil: nobody asks. It must not block, and is set before Run.
+	Rested func()
+
 	worker *Worker
 	clock  clock.Clock
 	wake   chan struct{} // holds one token: the inbox has something
@@ -139,7 +143,11 @@ func (l *Loop) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		l.take()
 		now := l.clock.NowMs()
-		if at := l.worker.Advance(now); at > now {
+		at := l.worker.Advance(now)
+		if l.Rested != nil {
+			l.Rested()
+		}
+		if at > now {
 			wait.Until(at, l.wake)
 		} else {
 			runtime.Gosched()

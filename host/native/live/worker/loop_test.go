@@ -88,6 +88,49 @@ func TestLoop(t *testing.T) {
 	})
 }
 
+// Whoever asks when a loop has said everything hears of a pass when all of its
+// requests have ended.
+func TestLoopRested(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewWall(false)
+		l := worker.NewLoop(worker.New(fixed(), 0, worker.Options{}), c)
+		var mu sync.Mutex
+		var sinks []*timed
+		var jobs []*worker.Job
+		for i := range 5 {
+			s := newTimed(c)
+			sinks, jobs = append(sinks, s), append(jobs, l.NewJob(ask(i+1, 8, 2), s))
+		}
+		var counts []int
+		l.Rested = func() {
+			n := 0
+			for _, s := range sinks {
+				s.mu.Lock()
+				if s.last.End == worker.Completed {
+					n++
+				}
+				s.mu.Unlock()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			counts = append(counts, n)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { l.Run(ctx); close(done) }()
+		l.SubmitAll(jobs...)
+		for _, s := range sinks {
+			<-s.end
+		}
+		synctest.Wait()
+		cancel()
+		<-done
+		if all := slices.Compact(counts); !slices.Equal(all, []int{0, 5}) {
+			t.Errorf("so many had ended whenever the loop rested: %v", all)
+		}
+	})
+}
+
 // A request counts from when it came, if the worker was idle; but no pass begins
 // before the one ahead of it has ended.
 func TestLoopCame(t *testing.T) {
