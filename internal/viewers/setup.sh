@@ -11,22 +11,8 @@ dir=$(cd "$dir" && pwd)
 exec 9>"$dir/lock"
 flock 9 # tests of several packages may come at the same time
 cd "$(dirname "$0")"
-exec 9>"$dir/lock"
-flock 9 # several tests may want the tools at the same time
 
-browser=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}
-if [ -z "$browser" ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-	echo "installing chromium" >&2
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get -o DPkg::Lock::Timeout=300 update -qq >&2
-	apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium fonts-dejavu-core >&2
-	browser=$(command -v chromium || true)
-fi
-if ! command -v "$browser" >/dev/null; then
-	echo "no browser${browser:+ at $browser}: install chromium, or name one with CHROMIUM" >&2
-	exit 1
-fi
-echo "$browser" >"$dir/browser"
+bash browser.sh "$dir" chromium CHROMIUM chromium-browser google-chrome >"$dir/browser"
 
 # fresh NAME FILE... reports whether NAME was installed for files of this
 # content; else their sum is what to note when it is.

@@ -1,7 +1,7 @@
 // Package viewers looks at pictures of runs with what people look at them with:
 // pages with a browser, timelines with Perfetto's own message definitions.
 //
-// It owns how these tools are got (setup.sh, pinned where a registry pins) and
+// It owns how these tools are got (setup.sh, browser.sh, pinned where a registry pins) and
 // asked (look.mjs, read_trace.py). It does not own what is right; its tests say.
 //
 // Invariant: where a tool cannot be had a test fails. It is left out by
@@ -38,7 +38,7 @@ func Get(source, dir string) (*Tools, error) {
 
 // Firefox installs it if there is none, and returns its path; source and dir are as for Get.
 func Firefox(source, dir string) (string, error) {
-	out, err := output("bash", filepath.Join(source, "firefox.sh"), dir)
+	out, err := output("bash", filepath.Join(source, "browser.sh"), dir, "firefox-esr", "FIREFOX", "firefox")
 	return strings.TrimSpace(string(out)), err
 }
 
