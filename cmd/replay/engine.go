@@ -262,26 +262,37 @@ func (s *sandboxed) direct(o *options) error {
 	return s.sim.Direct(targets)
 }
 
-// newRunner compiles core.wasm or finds it compiled. The usual place for that
-// need not be there or writable; one that was asked for must be.
-func newRunner(o *options) (*runner.Runner, error) { return newRunnerBy(o, 0) }
-
-// newRunnerBy is newRunner with so many workers of the compiler, 0: one on each
-// processor.
-func newRunnerBy(o *options, workers int) (*runner.Runner, error) {
-	ctx := context.Background()
+// wasmOptions are core.wasm and where it is kept compiled.
+func (o *options) wasmOptions() (runner.Options, error) {
 	core, err := wasm.Core()
 	if err != nil {
-		return nil, fmt.Errorf("--engine wasm: %w", err)
+		return runner.Options{}, fmt.Errorf("--engine wasm: %w", err)
 	}
-	r, err := runner.New(ctx, runner.Options{Core: core, CacheDir: o.wasmDir(), Workers: workers})
+	return runner.Options{Core: core, CacheDir: o.wasmDir()}, nil
+}
+
+// newRunner compiles core.wasm or finds it compiled.
+func newRunner(o *options) (*runner.Runner, error) {
+	w, err := o.wasmOptions()
+	if err != nil {
+		return nil, err
+	}
+	return o.compile(w)
+}
+
+// compile compiles core.wasm or finds it compiled. The usual place for that need
+// not be there or writable; one that was asked for must be.
+func (o *options) compile(w runner.Options) (*runner.Runner, error) {
+	ctx := context.Background()
+	r, err := runner.New(ctx, w)
 	switch {
 	case err == nil:
 		return r, nil
 	case o.given("wasm-cache"):
 		return nil, fmt.Errorf("--wasm-cache: %w; a directory that can be written is accepted", err)
 	case errors.Is(err, runner.ErrCache):
-		return runner.New(ctx, runner.Options{Core: core, Workers: workers})
+		w.CacheDir = ""
+		return runner.New(ctx, w)
 	}
 	return nil, err
 }

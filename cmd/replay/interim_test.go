@@ -69,7 +69,7 @@ func TestInterim(t *testing.T) {
 			if waits {
 				t.Error("a short run waits")
 			}
-			return runner.Warm(core, "", func() (*runner.Runner, error) {
+			return runner.Warm(runner.Options{Core: core}, func() (*runner.Runner, error) {
 				<-compile
 				return runner.New(context.Background(), runner.Options{Core: core, CacheDir: o.wasmCache})
 			}), nil

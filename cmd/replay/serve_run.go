@@ -12,7 +12,6 @@ import (
 	core "github.com/dryserve/dryserve/core/replay"
 	"github.com/dryserve/dryserve/core/timing"
 	"github.com/dryserve/dryserve/host/native/report"
-	"github.com/dryserve/dryserve/host/wasm"
 	"github.com/dryserve/dryserve/host/wasm/frame"
 	"github.com/dryserve/dryserve/host/wasm/runner"
 )
@@ -150,15 +149,14 @@ func (s *server) warm(o *options, waits bool) (*runner.Warming, error) {
 		w = nil // what was in its way may have gone
 	}
 	if w == nil {
-		core, err := wasm.Core()
+		how, err := o.wasmOptions()
 		if err != nil {
-			return nil, fmt.Errorf("--engine wasm: %w", err)
+			return nil, err
 		}
-		workers := runtime.GOMAXPROCS(0)
 		if !waits {
-			workers = max(workers-1, 1)
+			how.Workers = max(runtime.GOMAXPROCS(0)-1, 1)
 		}
-		w = runner.Warm(core, dir, func() (*runner.Runner, error) { return newRunnerBy(o, workers) })
+		w = runner.Warm(how, func() (*runner.Runner, error) { return o.compile(how) })
 		s.runners[dir] = w
 	}
 	return w, nil

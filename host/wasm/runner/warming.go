@@ -24,11 +24,11 @@ type Warming struct {
 // patience is how long a compiled form that is kept takes to be found, at most.
 const patience = 150 * time.Millisecond
 
-// Warm begins to compile core.wasm, as New does, which the function calls with this
-// directory of a cache.
-func Warm(core []byte, cacheDir string, compile func() (*Runner, error)) *Warming {
-	w := &Warming{core: core, patience: patience, ready: make(chan struct{})}
-	if kept, _ := filepath.Glob(filepath.Join(cacheDir, "wazero-*", "*")); len(kept) == 0 {
+// Warm begins to compile core.wasm, as New does, which the function calls with these
+// options.
+func Warm(o Options, compile func() (*Runner, error)) *Warming {
+	w := &Warming{core: o.Core, patience: patience, ready: make(chan struct{})}
+	if kept, _ := filepath.Glob(filepath.Join(o.CacheDir, "wazero-*", "*")); len(kept) == 0 {
 		w.patience = 0
 	}
 	go func() {

@@ -21,7 +21,7 @@ func TestWarming(t *testing.T) {
 	}
 	compiled := compiledRunner(t)
 	compile := make(chan struct{})
-	w := Warm(b, t.TempDir(), func() (*Runner, error) {
+	w := Warm(Options{Core: b, CacheDir: t.TempDir()}, func() (*Runner, error) {
 		<-compile
 		return compiled, nil
 	})
@@ -59,7 +59,8 @@ func TestWarmingFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	half := b[:len(b)/2]
-	w := Warm(half, t.TempDir(), func() (*Runner, error) { return New(context.Background(), Options{Core: half}) })
+	o := Options{Core: half, CacheDir: t.TempDir()}
+	w := Warm(o, func() (*Runner, error) { return New(context.Background(), o) })
 	r, interim, err := w.Soon(context.Background())
 	if _, want := w.Compiled(); r != nil || interim || err == nil || err != want || !w.Failed() {
 		t.Errorf("soon there is %p, interim %v, error %v (compiling says %v), failed %v", r, interim, err, want, w.Failed())
