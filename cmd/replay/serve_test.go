@@ -16,6 +16,7 @@ import (
 
 	"github.com/dryserve/dryserve/host/wasm/frame"
 	"github.com/dryserve/dryserve/host/wasm/runner"
+	"github.com/dryserve/dryserve/internal/stand"
 )
 
 // client talks to a serving program.
@@ -303,9 +304,7 @@ func TestServeUnheard(t *testing.T) {
 	before := tree(t, dir)
 	c := connect(t, dir)
 	c.run(1, nil, args...)
-	for tree(t, dir) == before {
-		time.Sleep(time.Millisecond)
-	}
+	stand.Until(t, "the beginning of the report", func() bool { return tree(t, dir) != before })
 	if err := c.unheard.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dryserve/dryserve/core/config"
 	"github.com/dryserve/dryserve/core/seq"
@@ -46,11 +45,7 @@ func TestNativeEvents(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "ready" {
 		t.Fatalf("it says %q", lines.Text())
 	}
-	for ctx := stand.Soon(t); !s.Heard(0, 1); time.Sleep(time.Millisecond) { // its subscription is under way
-		if ctx.Err() != nil {
-			t.Fatal("nobody subscribes")
-		}
-	}
+	stand.Until(t, "a subscriber", func() bool { return s.Heard(0, 1) }) // its subscription is under way
 	f, path := newFrontend(t, s.Address()), endpoint(t, o.Root, "generate")
 	for _, body := range []string{
 		`{"token_ids":[1,2,3,4,5,6,7,8,9],"stop_conditions":{"max_tokens":1},"routing":{"dp_rank":1}}`,
